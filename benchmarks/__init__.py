@@ -1,0 +1,1 @@
+"""Speed, measured beside BoTorch's multi-task models in one run. `make bench` prints the table."""

@@ -1,0 +1,1 @@
+"""How Headstart is measured: the data sets, and the experiments that run on them."""

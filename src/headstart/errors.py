@@ -1,0 +1,75 @@
+"""One exception tree: ``except HeadstartError`` catches all that Headstart raises on purpose.
+
+A message says what was wrong, the value that was given and what to do next.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DataError",
+    "FileFormatError",
+    "HeadstartError",
+    "MissingExtraError",
+    "ModelError",
+    "NotFittedError",
+    "ProblemError",
+    "did_you_mean",
+]
+
+
+class HeadstartError(Exception):
+    """The root of the tree; raised only as one of its subclasses."""
+
+
+class DataError(HeadstartError, ValueError):
+    """Raised when a table cannot be used: a column is missing, a cell is empty or no number."""
+
+
+class ProblemError(HeadstartError, ValueError):
+    """Raised when a problem, or a task of it, is badly stated: overlapping roles, bad bounds."""
+
+
+class ModelError(HeadstartError, RuntimeError):
+    """Raised when a fit or a prediction cannot be done with the data and options given."""
+
+
+class NotFittedError(ModelError):
+    """Raised when a model is asked for something that it only has once it is fitted."""
+
+
+class FileFormatError(HeadstartError, ValueError):
+    """Raised when a saved file is corrupt, or was written by a newer Headstart than this one."""
+
+
+class MissingExtraError(HeadstartError, ImportError):
+    """Raised when a feature needs a package that is installed with one of Headstart's extras.
+
+    >>> raise MissingExtraError("The browser interface", extra="web")
+    Traceback (most recent call last):
+    headstart.errors.MissingExtraError: The browser interface needs packages that are not \
+installed. Run: pip install "headstart[web]"
+    """
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(feature, extra)  # both in `args`, so that the error survives pickling
+        self.feature = feature
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f'{self.feature} needs packages that are not installed. Run: pip install "headstart[{self.extra}]"'
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """The end of an error message that suggests the known name closest to a wrong one, if any.
+
+    >>> did_you_mean("Temprature", ["temperature", "flow"])
+    " Did you mean 'temperature'?"
+    >>> did_you_mean("pressure", ["flow"])
+    ''
+    """
+    folded = {str(candidate).strip().casefold(): candidate for candidate in known}
+    matches = difflib.get_close_matches(str(name).strip().casefold(), folded, n=1, cutoff=0.5)
+    return f" Did you mean {folded[matches[0]]!r}?" if matches else ""

@@ -1,0 +1,459 @@
+r"""BEGP and EGP: the paper's models, as BoTorch models.
+
+A row is [x, general levels]; each general input is embedded, and a Gaussian process lives on [x, z_1, ..., z_G]:
+
+    z_l ~ N(0, I)  for each level l of each general input,     f ~ GP(mu, k([x, z], [x', z'])),     y ~ N(f, sigma_y^2).
+
+`BEGP` keeps a distribution over Z, `EGP` a point. Their posterior is an ensemble of exact GPs, one a draw of Z, that
+BoTorch's acquisition functions average over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import gpytorch
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.models.model import Model
+from botorch.posteriors.gpytorch import GPyTorchPosterior
+from botorch.posteriors.posterior import Posterior
+from gpytorch.constraints import Positive
+from gpytorch.likelihoods import GaussianLikelihood
+from torch import Tensor
+
+from headstart.errors import DataError, ModelError, NotFittedError, ProblemError
+from headstart.models.checks import general_columns, prediction_points, training_tensors
+from headstart.models.draws import normal_draws
+from headstart.models.elbo import (
+    NOISE_FLOOR,
+    Structure,
+    TrainingData,
+    joint_inputs,
+    observation_noise,
+    section,
+)
+from headstart.models.embedding import Embedding, SampledEmbedding, embedding_family
+from headstart.models.ensemble import Ensemble, mixture_posterior
+from headstart.models.inference import (
+    LBFGS,
+    NUTS,
+    WARM,
+    Adam,
+    Inference,
+    Objective,
+    maximise,
+    resolve_inference,
+)
+from headstart.models.kernels import RBF, Kernel, resolve_kernel
+from headstart.models.levels import LevelTable, level_codes
+from headstart.models.moments import mixture_moments, rbf_moments
+from headstart.models.normal import AnyScaleNormal
+from headstart.models.parameters import Layout, Parameters
+from headstart.models.scaling import Scaling
+from headstart.shapes import Bool, Float, Int
+
+
+class BEGP(Model):
+    """Bayesian embedding Gaussian process.
+
+    Args:
+        train_X: `n x d` rows. General columns hold level codes 0, 1, 2, ...
+        train_Y: `n x 1` outputs.
+        general: column -> number of levels. A level without a row, declared or not, is legal: its latent is the
+            prior.
+        train_Yvar: `n x 1` known noise variances; learned when left out.
+        latent_dim: latent dimension, one for all general inputs or column -> dimension.
+        kernel: "matern52", "rbf", or any GPyTorch kernel over [x, z_1, ..., z_G] (general inputs in column order).
+        embedding: "mean-field", "full", "point", or an `Embedding`.
+        bounds: `2 x d` bounds of the inputs; from the data when left out. Rows may lie outside.
+        posterior_draws: number S of draws of Z in the posterior.
+        device: where to compute, "cpu" or "cuda"; that of `train_X` when left out.
+
+    Inputs and outputs may be on any scale. Everything is computed in float64.
+
+    >>> X = torch.tensor([[0.1, 0], [0.5, 0], [0.9, 0], [0.2, 1], [0.7, 1]])
+    >>> Y = torch.tensor([[0.0], [1.0], [0.3], [0.2], [1.1]])
+    >>> model = BEGP(X, Y, general={1: 2}).fit(seed=0)
+    >>> posterior = model.posterior(torch.tensor([[0.4, 2.0]]))  # level 2 has no row: zero-shot
+    >>> posterior.mixture_mean.shape, posterior.mixture_variance.shape
+    (torch.Size([1, 1]), torch.Size([1, 1]))
+    """
+
+    train_X: Tensor
+    train_Y: Tensor
+    train_Yvar: Tensor | None
+    bounds: Tensor | None
+    # The fitted parameters in the order of the layout: P of them, or S x P where each draw has its own.
+    vector: Tensor | None
+
+    _is_ensemble = True
+    _default_embedding = "mean-field"
+
+    def __init__(
+        self,
+        train_X: Tensor,
+        train_Y: Tensor,
+        general: Mapping[int, int],
+        *,
+        train_Yvar: Tensor | None = None,
+        latent_dim: int | Mapping[int, int] = 3,
+        kernel: str | Kernel | gpytorch.kernels.Kernel = "matern52",
+        embedding: str | Embedding | None = None,
+        bounds: Tensor | None = None,
+        posterior_draws: int = 64,
+        device: str | torch.device | None = None,
+    ) -> None:
+        super().__init__()
+        X, Y, Yvar = training_tensors(train_X, train_Y, train_Yvar, device)
+        given = general_columns(general, X.shape[-1])
+        self.general = {column: general[key] for column, key in given.items()}
+        dims = tuple(latent_dim if isinstance(latent_dim, int) else latent_dim[key] for key in given.values())
+        if min(dims) < 1 or posterior_draws < 1:
+            raise ProblemError("latent_dim and posterior_draws must be at least 1.")
+        family = embedding_family(embedding or self._default_embedding)
+        self.structure = Structure(resolve_kernel(kernel), (family,) * len(dims), dims)
+        self.posterior_draws = posterior_draws if family.is_random else 1
+        self._variational = (self.structure.embeddings, self.posterior_draws)
+        self._numeric = [column for column in range(X.shape[-1]) if column not in self.general]
+        self._levels = tuple(LevelTable.of(level_codes(X, column)) for column in self.general)
+        self.seed = 0
+        self.elbo: float | None = None
+        self.evaluations = 0
+        self.register_buffer("train_X", X)
+        self.register_buffer("train_Y", Y)
+        self.register_buffer("train_Yvar", Yvar)
+        self.register_buffer("bounds", None if bounds is None else bounds.to(X))
+        self.register_buffer("vector", None)
+        self.scaling = self._scaling_of_data()
+        self.likelihood = GaussianLikelihood(noise_constraint=Positive()).to(X)
+
+    # ------------------------------------------------------------------ what BoTorch asks of a model
+
+    @property
+    def num_outputs(self) -> int:
+        """One output."""
+        return 1
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The ensemble's dimension."""
+        return torch.Size([self.posterior_draws])
+
+    @property
+    def train_inputs(self) -> tuple[Tensor]:
+        """The training rows, as GPyTorch models hold them."""
+        return (self.train_X,)
+
+    @property
+    def train_targets(self) -> Tensor:
+        """The training outputs, as GPyTorch models hold them."""
+        return self.train_Y.squeeze(-1)
+
+    def posterior(
+        self,
+        X: Float[Tensor, "*b q d"],
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: PosteriorTransform | None = None,
+    ) -> Posterior:
+        """The ensemble's posterior at `batch_shape x q x d` points, of shape `batch_shape x S x q x 1`.
+
+        Args:
+            X: points; general columns hold level codes.
+            output_indices: there is one output, so nothing to choose.
+            observation_noise: predict y (True) or f (False); a tensor is used as the noise variance.
+            posterior_transform: applied last.
+        """
+        mean, covariance = self._ensemble.predict(self._joint_inputs(X))
+        mean, covariance = self._in_user_units(mean, covariance, observation_noise)
+        posterior = mixture_posterior(mean, covariance, X.shape[:-2])
+        return posterior if posterior_transform is None else posterior_transform(posterior)
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(
+        self,
+        *,
+        seed: int = 0,
+        inference: str | Inference = "lbfgs",
+        start: Float[Tensor, "r P"] | None = None,
+    ) -> BEGP:
+        """Fit in place and return the model.
+
+        Args:
+            seed: of draws and restarts: the same seed gives the same model.
+            inference: "lbfgs", "adam" (the paper's), "nuts", or one of the strategies of
+                `headstart.models.inference` with settings of its own.
+            start: parameter vectors to begin from, one a restart, instead of scattered ones.
+        """
+        strategy = resolve_inference(inference)
+        optimiser = LBFGS() if isinstance(strategy, NUTS) else strategy
+        self.seed = seed
+        self.scaling = self._scaling_of_data()
+        # A model sampled before is fitted anew like any other.
+        families, self.posterior_draws = self._variational
+        self.structure = replace(self.structure, embeddings=families)
+        layout = self._layout
+        if start is None:
+            start = layout.starts(optimiser.restarts, seed=seed)
+        objective = Objective(self.structure, layout, self._data, seed)
+        found = maximise(objective, start, optimiser)
+        self.elbo, self.evaluations = found.elbo, found.evaluations
+        self.adopt(found.vector)
+        if isinstance(strategy, NUTS):
+            from headstart.models.nuts import sample_posterior
+
+            drawn = sample_posterior(objective, found.vector, strategy)
+            sampled = (SampledEmbedding(),) * len(self.general)
+            self.structure = replace(self.structure, embeddings=sampled)
+            self.posterior_draws = len(drawn)
+            self.adopt(drawn)
+        return self
+
+    def condition_on_observations(self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any) -> BEGP:
+        """A model that has seen `n' x d` further rows, with q(Z) and hyperparameters as they are.
+
+        A level's first rows leave its q(z) at the prior; `observe` also learns from them.
+        """
+        if kwargs:
+            raise ModelError(f"condition_on_observations does not know {sorted(kwargs)}.")
+        if isinstance(self.structure.embeddings[0], SampledEmbedding):
+            raise ModelError("A model fitted by NUTS cannot be extended: fit again with all rows.")
+        known = self.train_Yvar
+        if (noise is None) != (known is None):
+            raise DataError("Give noise variances for the new rows exactly when the old ones have them.")
+        X, Y, noise = training_tensors(X, Y, noise, self.train_X.device)
+        if X.shape[-1] != self.train_X.shape[-1]:
+            raise DataError(f"The new rows have {X.shape[-1]} columns, not {self.train_X.shape[-1]}.")
+        model = type(self)(
+            torch.cat([self.train_X, X]),
+            torch.cat([self.train_Y, Y]),
+            self.general,
+            train_Yvar=None if noise is None or known is None else torch.cat([known, noise]),
+            latent_dim=dict(zip(self.general, self.structure.latent_dims, strict=True)),
+            kernel=self.structure.kernel,
+            embedding=self.structure.embeddings[0],
+            bounds=self.bounds,
+            posterior_draws=self.posterior_draws,
+        )
+        model.seed, model.elbo, model.scaling = self.seed, self.elbo, self.scaling
+        model.adopt(model._grown(self.hyperparameters()))
+        return model
+
+    def observe(
+        self,
+        X: Tensor,
+        Y: Tensor,
+        noise: Tensor | None = None,
+        *,
+        inference: str | LBFGS | Adam = WARM,
+    ) -> BEGP:
+        """A model refitted with further rows, continuing from this posterior.
+
+        The levels of the new rows also restart from other places in latent space, so that a first measurement can
+        move a task to wherever it fits.
+        """
+        strategy = resolve_inference(inference)
+        if isinstance(strategy, NUTS):
+            raise ModelError("NUTS has no warm start: fit a new model with all rows.")
+        model = self.condition_on_observations(X, Y, noise)
+        start = model._warm_starts(X.to(model.train_X), strategy.restarts)
+        return model.fit(seed=self.seed, inference=strategy, start=start)
+
+    # ------------------------------------------------------------------ reading the model
+
+    def moment_matched(self, X: Float[Tensor, "*b q d"], observation_noise: bool | Tensor = False) -> GPyTorchPosterior:
+        """The Gaussian with the mean and covariance of the predictive distribution, as the paper predicts.
+
+        For the RBF kernel and a task with unseen levels the integral over their latents is exact; otherwise it is an
+        average over the ensemble's draws.
+        """
+        inputs, free = self._joint_inputs(X), self._free_coordinates(X)
+        if isinstance(self.structure.kernel, RBF) and free.any():
+            mean, covariance = rbf_moments(self._ensemble, inputs, free)
+        else:
+            mean, covariance = self._ensemble.predict(inputs)
+        mean, covariance = mixture_moments(*self._in_user_units(mean, covariance, observation_noise))
+        shape = X.shape[:-1]
+        return GPyTorchPosterior(AnyScaleNormal(mean.reshape(shape), covariance.reshape(*shape, shape[-1])))
+
+    def hyperparameters(self) -> Parameters:
+        """The fitted parameters by name, in the model's units (positive ones in their logarithm)."""
+        return self._layout.unpack(self._fitted_vector)
+
+    def embedding(self, column: int) -> tuple[Float[Tensor, "l z"], Float[Tensor, "l z"]]:
+        """Mean and standard deviation of q(z) of the seen levels, in the order of `seen_levels`."""
+        g = self._index_of(column)
+        q = section(self.hyperparameters(), f"embedding.{g}")
+        if isinstance(self.structure.embeddings[g], SampledEmbedding):
+            return q["mean"].mean(0), q["mean"].std(0)
+        return q["mean"], self.structure.embeddings[g].sd(q)
+
+    def seen_levels(self, column: int) -> tuple[int, ...]:
+        """Codes of the levels of a general input that have data, in order of first appearance."""
+        return self._levels[self._index_of(column)].seen
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _data(self) -> TrainingData:
+        noise = self.train_Yvar
+        if noise is not None:
+            noise = (noise.squeeze(-1) / self.scaling.scale**2).clamp_min(NOISE_FLOOR)
+        return TrainingData(
+            self.scaling.inputs(self.train_X[:, self._numeric]),
+            self._positions(self.train_X),
+            self.scaling.outputs(self.train_targets),
+            noise,
+            tuple(len(table.seen) for table in self._levels),
+        )
+
+    @property
+    def _layout(self) -> Layout:
+        return self.structure.layout(self._data)
+
+    @cached_property
+    def _ensemble(self) -> Ensemble:
+        with torch.no_grad():
+            data = self._data
+            parameters = self._layout.unpack(torch.atleast_2d(self._fitted_vector))
+            return Ensemble.condition(
+                self.structure.kernel,
+                section(parameters, "kernel"),
+                parameters["mean"],
+                observation_noise(parameters, data),
+                joint_inputs(data.x, data.positions, self._latents(data.levels)),
+                data,
+            )
+
+    def _latents(self, counts: tuple[int, ...]) -> tuple[Float[Tensor, "s _ _"], ...]:
+        """Draws of Z for at least the first `counts` positions of each general input: q(Z), then the prior."""
+        cached = self.__dict__.setdefault("_latent_tables", {})
+        if counts not in cached:
+            with torch.no_grad():
+                cached[counts] = tuple(
+                    self._latents_of(g, max(count, len(self._levels[g].seen))) for g, count in enumerate(counts)
+                )
+        return cached[counts]
+
+    def _latents_of(self, g: int, count: int) -> Float[Tensor, "s {count} z"]:
+        family, seen = self.structure.embeddings[g], len(self._levels[g].seen)
+        # Streams of their own: predictions do not reuse the draws the model was fitted with.
+        stream = len(self.general) + g
+        dim = self.structure.latent_dims[g]
+        eps = normal_draws(self.posterior_draws, count, dim, seed=self.seed, stream=stream)
+        eps = eps.to(self.train_X)
+        q = section(self.hyperparameters(), f"embedding.{g}")
+        return torch.cat([family.latents(q, eps[:, :seen]), family.unseen(eps[:, seen:])], dim=1)
+
+    def _joint_inputs(self, X: Float[Tensor, "*b q d"]) -> Float[Tensor, "b s q d2"]:
+        """[x, z] of test points for every draw."""
+        X = prediction_points(X, self.train_X)
+        batch, q = X.shape[:-2].numel(), X.shape[-2]
+        positions = self._positions(X.reshape(batch * q, -1))
+        latents = self._latents(tuple((positions.amax(0) + 1).tolist()))
+        x = self.scaling.inputs(X[..., self._numeric]).reshape(batch * q, -1)
+        joint = joint_inputs(x, positions, latents)
+        return joint.reshape(self.posterior_draws, batch, q, -1).transpose(0, 1)
+
+    def _free_coordinates(self, X: Tensor) -> Bool[Tensor, " d2"]:
+        """Which coordinates of [x, z] are latents of unseen levels, if all points belong to one task."""
+        positions = self._positions(X.to(self.train_X).reshape(-1, X.shape[-1]))
+        is_one_task = bool((positions == positions[0]).all())
+        is_free = [False] * len(self._numeric)
+        for g, (family, dim) in enumerate(zip(self.structure.embeddings, self.structure.latent_dims, strict=True)):
+            unseen = int(positions[0, g]) >= len(self._levels[g].seen)
+            is_free += [is_one_task and unseen and family.is_random] * dim
+        return torch.tensor(is_free, device=self.train_X.device)
+
+    def _positions(self, rows: Float[Tensor, "n d"]) -> Int[Tensor, "n g"]:
+        return torch.stack(
+            [
+                table.positions(level_codes(rows.detach(), column))
+                for table, column in zip(self._levels, self.general, strict=True)
+            ],
+            dim=-1,
+        )
+
+    def _in_user_units(
+        self, mean: Tensor, covariance: Tensor, noise: bool | Tensor
+    ) -> tuple[Float[Tensor, "b s q"], Float[Tensor, "b s q q"]]:
+        return self._ensemble.in_user_units(mean, covariance, self.scaling, noise)
+
+    def _scaling_of_data(self) -> Scaling:
+        bounds = None if self.bounds is None else self.bounds[:, self._numeric]
+        return Scaling.of(self.train_X[:, self._numeric], self.train_targets, bounds)
+
+    def _grown(self, parameters: Parameters) -> Float[Tensor, " P"]:
+        """Parameters of a model with fewer levels, with zeros (the prior) for the new ones."""
+        layout = self._layout
+        for name, entry in layout.entries.items():
+            old = parameters[name]
+            if old.shape != entry.shape:
+                missing = old.new_zeros(entry.shape[0] - old.shape[0], *entry.shape[1:])
+                parameters[name] = torch.cat([old, missing])
+        return layout.pack(parameters)
+
+    def _warm_starts(self, X: Float[Tensor, "n d"], restarts: int) -> Float[Tensor, "{restarts} P"]:
+        """The present parameters, and copies in which the levels of these rows start afresh."""
+        layout = self._layout
+        parameters = layout.unpack(self._fitted_vector.expand(restarts, -1).clone())
+        fresh = layout.unpack(layout.starts(restarts, seed=self.seed).to(self._fitted_vector))
+        positions = self._positions(X)
+        for name, value in parameters.items():
+            if name.startswith("embedding."):
+                touched = positions[:, int(name.split(".")[1])].unique()
+                value[1:, touched] = fresh[name][1:, touched]
+        return layout.pack(parameters)
+
+    def adopt(self, vector: Float[Tensor, "*s P"]) -> None:
+        """Take parameters fitted elsewhere, and forget what was computed with others."""
+        expected = self._layout.size
+        if vector.shape[-1] != expected:
+            raise ModelError(f"{vector.shape[-1]} parameters do not fit this model, it has {expected}.")
+        self.vector = vector.to(self.train_X)
+        self._forget()
+        if self.train_Yvar is None:
+            noise = self.hyperparameters()["log_noise"].exp().mean() * self.scaling.scale**2
+            self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
+
+    def _forget(self) -> None:
+        self.__dict__.pop("_ensemble", None)
+        self.__dict__.pop("_latent_tables", None)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> BEGP:
+        """Move to another device; the precision stays.
+
+        BoTorch's acquisition functions call `.to(X)` at every evaluation, so staying must cost nothing.
+        """
+        device = fn(self.train_X[:0]).device
+        if device != self.train_X.device:
+            super()._apply(lambda tensor: tensor.to(device), recurse)
+            self.scaling = self.scaling.moved(device)
+            self._forget()
+        return self
+
+    def _index_of(self, column: int) -> int:
+        columns = list(self.general)
+        if column % self.train_X.shape[-1] not in columns:
+            raise ProblemError(f"Column {column} is not a general input; those are {columns}.")
+        return columns.index(column % self.train_X.shape[-1])
+
+    @property
+    def _fitted_vector(self) -> Tensor:
+        if self.vector is None:
+            raise NotFittedError("The model is not fitted: call model.fit(seed=0) first.")
+        return self.vector
+
+
+class EGP(BEGP):
+    """The same with a point embedding, found by maximum a posteriori: the paper's EGP.
+
+    It is overconfident: a task without data is placed at the centre of latent space as if that were known.
+    """
+
+    _default_embedding = "point"

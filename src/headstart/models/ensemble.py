@@ -1,0 +1,105 @@
+r"""The posterior as an ensemble: S exact Gaussian processes, one a draw of Z (eqs. qf and qy).
+
+Given the latents, everything is a Gaussian process in [x, z]. With K_yy = L L^T and a = K_yy^-1 (y - mu), kept,
+
+    mean = mu + K_*f a,     covariance = K_** - V V^T,     V = K_*f L^-T,
+
+so a second prediction costs two matrix products. All quantities are in standardised units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
+from torch import Tensor
+
+from headstart.models.elbo import TrainingData
+from headstart.models.kernels import Kernel
+from headstart.models.linalg import safe_cholesky, triangular_inverse
+from headstart.models.normal import AnyScaleNormal
+from headstart.models.parameters import Parameters
+from headstart.models.scaling import Scaling
+from headstart.shapes import Float
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """S Gaussian processes with their factorisations; hyperparameters are shared (batch 1) or one set a draw."""
+
+    kernel: Kernel
+    parameters: Parameters
+    mean: Float[Tensor, " #s"]
+    noise: Float[Tensor, " #s"]
+    inputs: Float[Tensor, "s n d"]
+    weights: Float[Tensor, "s n"]
+    whitener: Float[Tensor, "s n n"]
+
+    @classmethod
+    def condition(
+        cls,
+        kernel: Kernel,
+        parameters: Parameters,
+        mean: Float[Tensor, " #s"],
+        row_noise: Float[Tensor, "#s n"],
+        inputs: Float[Tensor, "s n d"],
+        data: TrainingData,
+    ) -> Ensemble:
+        """Factorise once for all later predictions."""
+        K = kernel.covariance(parameters, inputs, inputs)
+        factor = safe_cholesky(K + torch.diag_embed(row_noise.expand(K.shape[:-1])))
+        residual = (data.y - mean.unsqueeze(-1)).expand(K.shape[:-1])
+        weights = torch.cholesky_solve(residual.unsqueeze(-1), factor).squeeze(-1)
+        # A new measurement has the noise of a typical old one.
+        noise = row_noise.mean(-1)
+        whitener = triangular_inverse(factor)
+        return cls(kernel, parameters, mean, noise, inputs, weights, whitener)
+
+    def predict(self, inputs: Float[Tensor, "b s q d"]) -> tuple[Float[Tensor, "b s q"], Float[Tensor, "b s q q"]]:
+        """Mean and covariance of f for each draw, jointly over q points; differentiable in the inputs."""
+        b, s, q, d = inputs.shape
+        # Draws first and points of all batches side by side: one matrix product a draw, nothing copied.
+        flat = inputs.transpose(0, 1).reshape(s, b * q, d)
+        cross = self.kernel.covariance(self.parameters, flat, self.inputs)
+        mean = (cross @ self.weights.unsqueeze(-1)).squeeze(-1) + self.mean.unsqueeze(-1)
+        V = (cross @ self.whitener.mT).reshape(s, b, q, cross.shape[-1]).transpose(0, 1)
+        if q == 1:
+            prior = self.kernel.variance(self.parameters, inputs)
+            # Rounding must not leave a variance at or below zero.
+            variance = (prior - V.square().sum(-1)).clamp_min(1e-12)
+            covariance = variance.unsqueeze(-1)
+        else:
+            prior = self.kernel.covariance(self.parameters, inputs, inputs)
+            covariance = prior - V @ V.mT
+            jitter = 1e-10 * prior.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True)
+            covariance = covariance + torch.diag_embed(jitter.expand(b, s, q))
+        return mean.reshape(s, b, q).transpose(0, 1), covariance
+
+    def in_user_units(
+        self,
+        mean: Float[Tensor, "b s q"],
+        covariance: Float[Tensor, "b s q q"],
+        scaling: Scaling,
+        noise: bool | Tensor,
+    ) -> tuple[Float[Tensor, "b s q"], Float[Tensor, "b s q q"]]:
+        """From standardised units, with the model's noise (True), given variances (a tensor) or none."""
+        mean, covariance = mean * scaling.scale + scaling.centre, covariance * scaling.scale**2
+        if isinstance(noise, Tensor):
+            rows = noise.to(mean).reshape(-1, 1, mean.shape[-1])
+        elif noise:
+            rows = (self.noise * scaling.scale**2).unsqueeze(-1)
+        else:
+            return mean, covariance
+        return mean, covariance + torch.diag_embed(rows.expand(mean.shape))
+
+
+def mixture_posterior(
+    mean: Float[Tensor, "b s q"], covariance: Float[Tensor, "b s q q"], batch_shape: torch.Size
+) -> GaussianMixturePosterior:
+    """The draws side by side, as BoTorch's ensembles are: `batch_shape x s x q x 1`.
+
+    The covariance is wrapped, because torch's own normal would factorise it though most callers want its diagonal.
+    """
+    shape = batch_shape + mean.shape[1:]
+    return GaussianMixturePosterior(AnyScaleNormal(mean.reshape(shape), covariance.reshape(*shape, shape[-1])))

@@ -1,0 +1,117 @@
+r"""The log marginal likelihood (eq. gp:marginal_likelihood), batched over draws and restarts.
+
+    log p(y | X, Z) = -1/2 r^T K^-1 r - 1/2 log det K - n/2 log 2 pi,     r = y - mu,  K = K_yy
+
+Its gradient is known, so nothing is recorded through the Cholesky factorisation:
+
+    d log p / dK = (a a^T - K^-1) / 2,     a = K^-1 r.
+
+`gaussian_log_density` uses that for any K. `stationary_log_density` goes one step further for kernels that
+depend on the squared distance of scaled inputs U alone, K = v k(|u_i - u_j|^2) + diag(noise): with
+H = (d log p / dK) * v k'(.), elementwise and symmetric,
+
+    d log p / du_i = 4 sum_j H_ij (u_i - u_j) = 4 (sum_j H_ij) u_i - 4 (H U)_i,
+
+one matrix product for all inputs, latents and length scales together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headstart.models.linalg import cholesky_inverse, safe_cholesky
+from headstart.shapes import Float
+
+Profile = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""k and k' as functions of the squared distance."""
+
+
+def squared_distance(
+    left: Float[Tensor, "*#batch m d"], right: Float[Tensor, "*#batch n d"]
+) -> Float[Tensor, "*batch m n"]:
+    """|u_i - u_j|^2, from one matrix product."""
+    # Centred, because the expansion loses digits to a common offset. (A mean of no rows would be NaN.)
+    centre = right.sum(-2, keepdim=True).detach() / max(right.shape[-2], 1)
+    left, right = left - centre, right - centre
+    norms = left.square().sum(-1, keepdim=True) + right.square().sum(-1).unsqueeze(-2)
+    return (norms - 2.0 * (left @ right.mT)).clamp_min_(0.0)
+
+
+def _log_density_and_slope(
+    K: Float[Tensor, "*batch n n"], residual: Float[Tensor, "*batch n"]
+) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch n n"], Float[Tensor, "*batch n"]]:
+    """log N(r | 0, K), d/dK and a = K^-1 r."""
+    factor = safe_cholesky(K)
+    weights = torch.cholesky_solve(residual.unsqueeze(-1), factor).squeeze(-1)
+    log_det_half = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    constant = 0.5 * residual.shape[-1] * math.log(2 * math.pi)
+    value = -0.5 * (residual * weights).sum(-1) - log_det_half - constant
+    slope = cholesky_inverse(factor).neg_()
+    slope.addcmul_(weights.unsqueeze(-1), weights.unsqueeze(-2)).mul_(0.5)
+    return value, slope, weights
+
+
+class _GaussianLogDensity(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, K: Tensor, residual: Tensor) -> Tensor:
+        value, slope, weights = _log_density_and_slope(K, residual)
+        ctx.save_for_backward(slope, weights)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor]:
+        slope, weights = ctx.saved_tensors
+        scale = upstream[0]
+        return scale[..., None, None] * slope, -scale[..., None] * weights
+
+
+class _StationaryLogDensity(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, U: Tensor, variance: Tensor, noise: Tensor, residual: Tensor, profile: Profile) -> Tensor:
+        k, dk = profile(squared_distance(U, U))
+        K = variance[..., None, None] * k
+        K.diagonal(dim1=-2, dim2=-1).add_(noise)
+        value, slope, weights = _log_density_and_slope(K, residual)
+        grad_variance = (slope * k).sum((-2, -1))
+        grad_noise = slope.diagonal(dim1=-2, dim2=-1).clone()
+        H = slope.mul_(dk).mul_(variance[..., None, None])
+        grad_U = 4.0 * (H.sum(-1, keepdim=True) * U - H @ U)
+        ctx.save_for_backward(grad_U, grad_variance, grad_noise, weights)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
+        grad_U, grad_variance, grad_noise, weights = ctx.saved_tensors
+        scale = upstream[0]
+        row = scale[..., None]
+        return (
+            row[..., None] * grad_U,
+            scale * grad_variance,
+            row * grad_noise,
+            -row * weights,
+            None,
+        )
+
+
+def gaussian_log_density(
+    K: Float[Tensor, "*batch n n"], residual: Float[Tensor, "*#batch n"]
+) -> Float[Tensor, "*batch"]:
+    """log N(r | 0, K) with its closed-form gradient in K and r."""
+    return _GaussianLogDensity.apply(K, residual.expand(K.shape[:-1]))
+
+
+def stationary_log_density(
+    U: Float[Tensor, "*batch n d"],
+    variance: Float[Tensor, "*#batch"],
+    noise: Float[Tensor, "*#batch n"],
+    residual: Float[Tensor, "*#batch n"],
+    profile: Profile,
+) -> Float[Tensor, "*batch"]:
+    """log N(r | 0, v k(|u_i - u_j|^2) + diag(noise)) with its closed-form gradient in all four."""
+    batch, rows = U.shape[:-2], U.shape[:-1]
+    return _StationaryLogDensity.apply(U, variance.expand(batch), noise.expand(rows), residual.expand(rows), profile)

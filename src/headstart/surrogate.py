@@ -1,0 +1,282 @@
+"""The surrogate of a problem: fit, predict, suggest, observe. Frames in, frames out, nothing stored.
+
+This is the paper's Algorithm BO, one step a method:
+
+    surrogate = fit(archive, problem)                    train M on D
+    point = surrogate.suggest(task)                      x_next = argmax a(x)
+    surrogate = surrogate.observe(point with outcome)    D <- D + (x_g*, x_next, y_next)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import gpytorch
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from headstart.acquisition import criterion_for, maximise_over_box, probability_of_best
+from headstart.errors import DataError, FileFormatError, ModelError, ProblemError
+from headstart.models import BEGP
+from headstart.models.inference import Inference
+from headstart.models.kernels import Kernel
+from headstart.models.state import model_class, model_from_state, model_state
+from headstart.persistence import read_file, write_file
+from headstart.shapes import Float
+from headstart.tasks import Levels, Problem, Rows, Table, Task, rows_from_frame, task_codes
+
+_PREDICTION = ("mean", "sd", "lower", "upper", "score")
+# Entries of the largest array in a prediction: rows x draws x training rows.
+_PREDICTION_SIZE = 2**24
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """A fitted surrogate of one problem. Immutable: `observe` returns another.
+
+    Inside, inputs are scaled to [0, 1] by the problem's bounds, and the objective is counted in `unit`s and upwards:
+    more is better. (BoTorch's acquisition functions have absolute floors, so they want numbers near 1.)
+    """
+
+    problem: Problem
+    levels: Levels
+    model: BEGP
+    unit: float
+
+    def predict(self, rows: Table, *, interval: float = 0.8, noise: bool = True) -> pd.DataFrame:
+        """Mean, standard deviation and central interval of the objective at each row.
+
+        Args:
+            rows: a table with the inputs and general inputs; labels never seen are tasks without data.
+            interval: the probability that the outcome lies between `lower` and `upper`.
+            noise: predict a measurement (True) or the noise-free response (False).
+        """
+        if not 0 < interval < 1:
+            raise ProblemError(f"interval={interval} must lie between 0 and 1, such as 0.8.")
+        checked, _ = rows_from_frame(rows, self.problem, self.levels, with_objective=False)
+        frame = self._predictions(_points(checked, self.problem), interval, noise=noise)
+        return frame.set_index(rows.index) if isinstance(rows, pd.DataFrame) else frame
+
+    def suggest(
+        self,
+        task: Task,
+        n: int = 1,
+        *,
+        candidates: Table | None = None,
+        seed: int = 0,
+        interval: float = 0.8,
+    ) -> pd.DataFrame:
+        """The next `n` experiments for a task, best first, with what the surrogate expects of them.
+
+        Over the problem's bounds, `score` is the expected improvement over the task's best measurement, or, for a task
+        without data, the mean. Over `candidates`, it is the probability of being the best of them; candidates that were
+        measured on this task already are left out.
+
+        Args:
+            task: the label of each general input, such as {"catalyst": "new"}; it may be new.
+            n: how many experiments are to run at the same time.
+            candidates: a table of the possible experiments, when they can be listed.
+            seed: of the search.
+            interval: as in `predict`.
+        """
+        if n < 1:
+            raise ProblemError(f"n={n}: ask for at least one experiment.")
+        codes, levels = task_codes(task, self.problem, self.levels)
+        task_levels = torch.from_numpy(codes).to(self.model.train_X)
+        if candidates is None:
+            points, scores = self._search(task_levels, n, seed)
+            index = None
+        else:
+            checked, _ = rows_from_frame(candidates, self.problem, levels, with_objective=False, task=task)
+            points, scores, chosen = self._choose(_points(checked, self.problem), task_levels, n, seed)
+            index = candidates.index[chosen] if isinstance(candidates, pd.DataFrame) else chosen
+        inputs = pd.DataFrame(
+            self._in_user_units(points[:, : len(self.problem.inputs)]),
+            columns=[*self.problem.inputs],
+        )
+        frame = inputs.join(self._predictions(points, interval, noise=True)).assign(score=scores)
+        return frame if index is None else frame.set_index(pd.Index(index))
+
+    def observe(self, rows: Table) -> Surrogate:
+        """A surrogate that has also learned from these experiments, warm-started from this one."""
+        checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True)
+        model = self.model.observe(_points(checked, self.problem), _outcomes(checked, self.problem, self.unit))
+        return replace(self, levels=levels, model=model)
+
+    def embedding(self, general: str) -> pd.DataFrame:
+        """Mean and standard deviation of each level's latent: level, mean_1, ..., sd_1, ..."""
+        labels = self.levels[general]
+        column = len(self.problem.inputs) + self.problem.general.index(general)
+        mean, sd = (values.cpu().numpy() for values in self.model.embedding(column))
+        names = [f"{kind}_{k + 1}" for kind in ("mean", "sd") for k in range(mean.shape[1])]
+        seen = [labels[code] for code in self.model.seen_levels(column)]
+        frame = pd.DataFrame(np.hstack([mean, sd]), columns=names)
+        frame.insert(0, "level", seen)
+        return frame
+
+    def save(self, path: str | Path) -> None:
+        """Save to one file, which `headstart.load` reads. No code is stored, only numbers and text."""
+        tensors, settings = model_state(self.model)
+        header = {
+            "headstart_version": version("headstart"),
+            "problem": self.problem.to_dict(),
+            "levels": self.levels.to_dict(),
+            "unit": self.unit,
+            "model": settings,
+        }
+        write_file(path, tensors, header)
+
+    # ------------------------------------------------------------------ inside
+
+    def _in_user_units(self, unit: Float[Tensor, "n x"]) -> Float[np.ndarray, "n x"]:
+        low, high = self.problem.bounds
+        return low + unit.cpu().numpy() * (high - low)
+
+    def _of_task(self, points: Float[Tensor, "n d"], task: Float[Tensor, " g"]) -> Tensor:
+        return points[(points[:, len(self.problem.inputs) :] == task).all(-1)]
+
+    def _search(self, task: Float[Tensor, " g"], n: int, seed: int) -> tuple[Float[Tensor, "n d"], list[float]]:
+        """Greedily one point after another, each knowing those before it as pending."""
+        measured = self._of_task(self.model.train_X, task)
+        offset = len(self.problem.inputs)
+        fixed = {offset + g: float(code) for g, code in enumerate(task)}
+        box = _unit_box(self.model.train_X)
+        pending, scores = measured[:0], []
+        for step in range(n):
+            criterion = criterion_for(self.model, measured, pending, seed=seed)
+            point, value = maximise_over_box(criterion, box, fixed, seed=seed + step)
+            pending = torch.cat([pending, point.unsqueeze(0)])
+            score = criterion.score(value)
+            is_outcome = len(measured) == 0
+            scores.append(score * self.unit * (self.problem.sign if is_outcome else 1.0))
+        return pending, scores
+
+    def _choose(
+        self, points: Float[Tensor, "m d"], task: Float[Tensor, " g"], n: int, seed: int
+    ) -> tuple[Float[Tensor, "n d"], list[float], np.ndarray]:
+        """The n candidates most likely to be the best: the batch most likely to hold the best."""
+        measured = self._of_task(self.model.train_X, task)
+        is_new = ~torch.isclose(points.unsqueeze(1), measured.unsqueeze(0)).all(-1).any(-1)
+        left = is_new.nonzero().squeeze(-1)
+        if len(left) < n:
+            raise DataError(
+                f"{len(left)} of {len(points)} candidates have not been measured on this task yet, "
+                f"but {n} were asked for. Add candidates or ask for fewer."
+            )
+        probability = probability_of_best(self.model, points[left], seed=seed)
+        best = probability.argsort(descending=True, stable=True)[:n]
+        chosen = left[best]
+        return points[chosen], probability[best].tolist(), chosen.cpu().numpy()
+
+    def _predictions(self, points: Float[Tensor, "n d"], interval: float, *, noise: bool) -> pd.DataFrame:
+        tail = 0.5 * (1 - interval)
+        levels = torch.tensor([tail, 1 - tail], dtype=points.dtype, device=points.device)
+        per_row = self.model.posterior_draws * len(self.model.train_X)
+        pieces = []
+        with torch.no_grad():
+            for rows in points.split(max(_PREDICTION_SIZE // per_row, 1)):
+                posterior = self.model.posterior(rows.unsqueeze(-2), observation_noise=noise)
+                low, high = posterior.quantile(levels)
+                sd = posterior.mixture_variance.sqrt()
+                columns = [posterior.mixture_mean, sd, low, high]
+                pieces.append(torch.stack([column.flatten() for column in columns], -1))
+        mean, sd, low, high = self.unit * torch.cat(pieces).cpu().numpy().T
+        if self.problem.sign < 0:
+            mean, low, high = -mean, -high, -low
+        return pd.DataFrame({"mean": mean, "sd": sd, "lower": low, "upper": high})
+
+
+def fit(
+    archive: Table,
+    problem: Problem,
+    *,
+    seed: int = 0,
+    model: str = "begp",
+    kernel: str | Kernel | gpytorch.kernels.Kernel = "matern52",
+    latent_dim: int = 3,
+    inference: str | Inference = "lbfgs",
+    device: str | torch.device = "cpu",
+) -> Surrogate:
+    """Learn one surrogate of every task in an archive.
+
+    Args:
+        archive: one row an experiment, with the columns that the problem names.
+        problem: what each column is for.
+        seed: the same seed gives the same surrogate.
+        model: "begp", or "egp" for point embeddings.
+        kernel: "matern52", "rbf", or a GPyTorch kernel over [x, z].
+        latent_dim: latent dimension of each general input.
+        inference: how to fit, see `headstart.models.BEGP.fit`.
+        device: "cpu" or "cuda".
+
+    >>> archive = pd.DataFrame(
+    ...     {
+    ...         "pump": ["A", "A", "A", "B", "B", "B"],
+    ...         "flow": [10.0, 20.0, 30.0, 10.0, 20.0, 30.0],
+    ...         "head": [4.9, 5.6, 4.4, 5.1, 5.9, 4.7],
+    ...     }
+    ... )
+    >>> problem = Problem(inputs={"flow": (5, 40)}, general=["pump"], objective="head")
+    >>> surrogate = fit(archive, problem, seed=0)
+    >>> surrogate.suggest(task={"pump": "new"}).columns.tolist()
+    ['flow', 'mean', 'sd', 'lower', 'upper', 'score']
+    """
+    for name in [*problem.inputs, *problem.general]:
+        if name in _PREDICTION:
+            raise ProblemError(f"Column {name!r} has the name of a prediction: rename it.")
+    rows, levels = rows_from_frame(archive, problem, Levels.none(problem), with_objective=True)
+    problem = problem.resolved(archive)
+    offset = len(problem.inputs)
+    points, unit = _points(rows, problem), _unit_of(rows)
+    begp = model_class(model)(
+        points,
+        _outcomes(rows, problem, unit),
+        general={offset + g: size for g, size in enumerate(levels.sizes)},
+        latent_dim=latent_dim,
+        kernel=kernel,
+        bounds=_unit_box(points),
+        device=device,
+    )
+    return Surrogate(problem, levels, begp.fit(seed=seed, inference=inference), unit)
+
+
+def load(path: str | Path, *, device: str | torch.device = "cpu") -> Surrogate:
+    """Read a surrogate that `Surrogate.save` wrote: the same predictions, without fitting."""
+    tensors, header = read_file(path)
+    try:
+        return Surrogate(
+            Problem.from_dict(header["problem"]),
+            Levels.from_dict(header["levels"]),
+            model_from_state(tensors, header["model"], device=device),
+            float(header["unit"]),
+        )
+    except (KeyError, TypeError, ValueError, ModelError) as error:
+        raise FileFormatError(
+            f"{path} does not hold a whole surrogate ({error}): it is damaged. Save it again from a fit."
+        ) from error
+
+
+def _points(rows: Rows, problem: Problem) -> Float[Tensor, "n d"]:
+    """Rows as the model sees them: inputs in [0, 1] by the problem's bounds, then level codes."""
+    low, high = problem.bounds
+    return torch.from_numpy(np.hstack([(rows.inputs - low) / (high - low), rows.codes]))
+
+
+def _unit_of(rows: Rows) -> float:
+    """The size of a typical difference between outcomes, or of the outcomes if they do not differ."""
+    outcomes = np.asarray(rows.objective)
+    spread, size = float(outcomes.std()), float(np.abs(outcomes).max())
+    return spread if spread > 1e-12 * size else size or 1.0
+
+
+def _outcomes(rows: Rows, problem: Problem, unit: float) -> Float[Tensor, "n 1"]:
+    """The objective as the model sees it: near 1, and more is better."""
+    return torch.from_numpy(problem.sign / unit * np.asarray(rows.objective)).unsqueeze(-1)
+
+
+def _unit_box(points: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:
+    return torch.stack([torch.zeros_like(points[0]), torch.ones_like(points[0])])

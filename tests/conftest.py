@@ -1,0 +1,20 @@
+"""Settings of the whole test run."""
+
+from jaxtyping import install_import_hook
+
+# Shapes in signatures are checked in the tests alone. The hook rewrites modules as they are
+# imported, so it must come before the first import of headstart.
+install_import_hook("headstart", "beartype.beartype")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+torch.set_num_threads(min(2, torch.get_num_threads()))
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds() -> None:
+    """A test's random numbers do not depend on which tests ran before it."""
+    torch.manual_seed(0)
+    np.random.seed(0)  # noqa: NPY002 - for libraries that still draw from NumPy's global state
