@@ -58,7 +58,7 @@ class Surrogate:
         if not 0 < interval < 1:
             raise ProblemError(f"interval={interval} must lie between 0 and 1, such as 0.8.")
         checked, _ = rows_from_frame(rows, self.problem, self.levels, with_objective=False)
-        frame = self._predictions(_points(checked, self.problem), interval, noise=noise)
+        frame = self._predictions(self._points(checked), interval, noise=noise)
         return frame.set_index(rows.index) if isinstance(rows, pd.DataFrame) else frame
 
     def suggest(
@@ -92,7 +92,7 @@ class Surrogate:
             index = None
         else:
             checked, _ = rows_from_frame(candidates, self.problem, levels, with_objective=False, task=task)
-            points, scores, chosen = self._choose(_points(checked, self.problem), task_levels, n, seed)
+            points, scores, chosen = self._choose(self._points(checked), task_levels, n, seed)
             index = candidates.index[chosen] if isinstance(candidates, pd.DataFrame) else chosen
         inputs = pd.DataFrame(
             self._in_user_units(points[:, : len(self.problem.inputs)]),
@@ -104,7 +104,7 @@ class Surrogate:
     def observe(self, rows: Table) -> Surrogate:
         """A surrogate that has also learned from these experiments, warm-started from this one."""
         checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True)
-        model = self.model.observe(_points(checked, self.problem), _outcomes(checked, self.problem, self.unit))
+        model = self.model.observe(self._points(checked), _outcomes(checked, self.problem, self.unit))
         return replace(self, levels=levels, model=model)
 
     def embedding(self, general: str) -> pd.DataFrame:
@@ -131,6 +131,9 @@ class Surrogate:
         write_file(path, tensors, header)
 
     # ------------------------------------------------------------------ inside
+
+    def _points(self, rows: Rows) -> Float[Tensor, "n d"]:
+        return _points(rows, self.problem).to(self.model.train_X)
 
     def _in_user_units(self, unit: Float[Tensor, "n x"]) -> Float[np.ndarray, "n x"]:
         low, high = self.problem.bounds

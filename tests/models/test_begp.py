@@ -158,7 +158,7 @@ def test_observing_improves_the_prediction_of_a_new_task():
                 model = model.observe(torch.tensor([[x, 5.0]]), y)
             errors[k] += (model.posterior(points).mixture_mean.flatten() - truth).square().mean().item()
         assert model.seen_levels(1) == (0, 1, 2, 3, 4, 5)
-    assert errors[-1] < 0.4 * errors[0]
+    assert errors[-1] < 0.5 * errors[0]
 
 
 def test_observe_continues_from_the_previous_posterior(fitted):

@@ -6,7 +6,12 @@ import torch
 
 from headstart.errors import ModelError
 from headstart.models.kernels import RBF, Matern52, resolve_kernel
-from headstart.models.linalg import cholesky_inverse, safe_cholesky, triangular_inverse
+from headstart.models.linalg import (
+    _blocked_inverse,
+    inverse_and_solution,
+    safe_cholesky,
+    triangular_inverse,
+)
 from headstart.models.marginal_likelihood import gaussian_log_density, squared_distance
 
 N, D = 12, 3
@@ -113,11 +118,14 @@ def test_squared_distance_survives_a_large_offset():
 
 
 def test_cholesky_mends_only_what_needs_it():
+    """One matrix is fine, one needs a little jitter, one a hundred thousand times more."""
     good = torch.eye(3, dtype=torch.float64)
     singular = torch.ones(3, 3, dtype=torch.float64)
-    factors = safe_cholesky(torch.stack([good, singular]))
+    indefinite = singular - 1e-5 * good
+    factors = safe_cholesky(torch.stack([good, singular, indefinite]))
     torch.testing.assert_close(factors[0], good)
-    torch.testing.assert_close(factors[1] @ factors[1].mT, singular, atol=1e-3, rtol=0)
+    for factor, matrix in zip(factors[1:], (singular, indefinite), strict=True):
+        torch.testing.assert_close(factor @ factor.mT, matrix, atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -131,6 +139,14 @@ def test_a_broken_covariance_is_a_clear_error(value):
 def test_inverses():
     A = torch.randn(2, 5, 5, dtype=torch.float64)
     K = A @ A.mT + torch.eye(5, dtype=torch.float64)
-    factor = safe_cholesky(K)
-    torch.testing.assert_close(cholesky_inverse(factor), torch.linalg.inv(K))
+    factor, right = safe_cholesky(K), torch.randn(2, 5, dtype=torch.float64)
+    inverse, solution = inverse_and_solution(factor, right)
+    torch.testing.assert_close(inverse, torch.linalg.inv(K))
+    torch.testing.assert_close(solution, torch.linalg.solve(K, right))
     torch.testing.assert_close(triangular_inverse(factor), torch.linalg.inv(factor))
+
+
+@pytest.mark.parametrize("n", [8, 13, 64, 131])
+def test_blocked_inverse_is_the_inverse(n):
+    factor = torch.randn(3, 2, n, n, dtype=torch.float64).tril(-1) / n + torch.eye(n)
+    torch.testing.assert_close(_blocked_inverse(factor), torch.linalg.inv(factor))

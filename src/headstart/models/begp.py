@@ -70,7 +70,7 @@ class BEGP(Model):
         kernel: "matern52", "rbf", or any GPyTorch kernel over [x, z_1, ..., z_G] (general inputs in column order).
         embedding: "mean-field", "full", "point", or an `Embedding`.
         bounds: `2 x d` bounds of the inputs; from the data when left out. Rows may lie outside.
-        posterior_draws: number S of draws of Z in the posterior.
+        posterior_draws: number S of draws of Z in the posterior; 64, fewer from 200 rows on, when left out.
         device: where to compute, "cpu" or "cuda"; that of `train_X` when left out.
 
     Inputs and outputs may be on any scale. Everything is computed in float64.
@@ -104,7 +104,7 @@ class BEGP(Model):
         kernel: str | Kernel | gpytorch.kernels.Kernel = "matern52",
         embedding: str | Embedding | None = None,
         bounds: Tensor | None = None,
-        posterior_draws: int = 64,
+        posterior_draws: int | None = None,
         device: str | torch.device | None = None,
     ) -> None:
         super().__init__()
@@ -112,6 +112,8 @@ class BEGP(Model):
         given = general_columns(general, X.shape[-1])
         self.general = {column: general[key] for column, key in given.items()}
         dims = tuple(latent_dim if isinstance(latent_dim, int) else latent_dim[key] for key in given.values())
+        if posterior_draws is None:
+            posterior_draws = min(max(12_800 // len(X), 16), 64)
         if min(dims) < 1 or posterior_draws < 1:
             raise ProblemError("latent_dim and posterior_draws must be at least 1.")
         family = embedding_family(embedding or self._default_embedding)
