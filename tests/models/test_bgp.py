@@ -15,8 +15,9 @@ from problems import grid_of, toy, toy_archive
 from scipy import optimize, stats
 
 from headstart.errors import DataError, MissingExtraError, NotFittedError, ProblemError
-from headstart.models.bgp import BGP, PRIOR_SD_FLOOR, TaskBatch, fit_tasks
+from headstart.models.bgp import BGP, PRIOR_SD_FLOOR
 from headstart.models.kernels import GPyTorchKernel
+from headstart.models.legacy import TaskBatch, fit_tasks
 
 NEW = 5  # the task of `toy_archive` that has no row
 

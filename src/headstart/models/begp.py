@@ -10,22 +10,19 @@ BoTorch's acquisition functions average over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import gpytorch
 import torch
-from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.model import Model
 from botorch.posteriors.gpytorch import GPyTorchPosterior
-from botorch.posteriors.posterior import Posterior
 from gpytorch.constraints import Positive
 from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
-from headstart.errors import DataError, ModelError, NotFittedError, ProblemError
+from headstart.errors import DataError, ModelError, ProblemError
 from headstart.models.checks import general_columns, prediction_points, training_tensors
 from headstart.models.draws import normal_draws
 from headstart.models.elbo import (
@@ -37,7 +34,8 @@ from headstart.models.elbo import (
     section,
 )
 from headstart.models.embedding import Embedding, SampledEmbedding, embedding_family
-from headstart.models.ensemble import Ensemble, mixture_posterior
+from headstart.models.ensemble import Ensemble
+from headstart.models.ensemble_model import EnsembleModel
 from headstart.models.inference import (
     LBFGS,
     NUTS,
@@ -57,7 +55,7 @@ from headstart.models.scaling import Scaling
 from headstart.shapes import Bool, Float, Int
 
 
-class BEGP(Model):
+class BEGP(EnsembleModel):
     """Bayesian embedding Gaussian process.
 
     Args:
@@ -83,14 +81,7 @@ class BEGP(Model):
     (torch.Size([1, 1]), torch.Size([1, 1]))
     """
 
-    train_X: Tensor
-    train_Y: Tensor
-    train_Yvar: Tensor | None
-    bounds: Tensor | None
-    # The fitted parameters in the order of the layout: P of them, or S x P where each draw has its own.
-    vector: Tensor | None
-
-    _is_ensemble = True
+    _derived = ("_ensemble", "_latent_tables")
     _default_embedding = "mean-field"
 
     def __init__(
@@ -133,18 +124,6 @@ class BEGP(Model):
         self.scaling = self._scaling_of_data()
         self.likelihood = GaussianLikelihood(noise_constraint=Positive()).to(X)
 
-    # ------------------------------------------------------------------ what BoTorch asks of a model
-
-    @property
-    def num_outputs(self) -> int:
-        """One output."""
-        return 1
-
-    @property
-    def batch_shape(self) -> torch.Size:
-        """The ensemble's dimension."""
-        return torch.Size([self.posterior_draws])
-
     @property
     def train_inputs(self) -> tuple[Tensor]:
         """The training rows, as GPyTorch models hold them."""
@@ -154,26 +133,6 @@ class BEGP(Model):
     def train_targets(self) -> Tensor:
         """The training outputs, as GPyTorch models hold them."""
         return self.train_Y.squeeze(-1)
-
-    def posterior(
-        self,
-        X: Float[Tensor, "*b q d"],
-        output_indices: list[int] | None = None,
-        observation_noise: bool | Tensor = False,
-        posterior_transform: PosteriorTransform | None = None,
-    ) -> Posterior:
-        """The ensemble's posterior at `batch_shape x q x d` points, of shape `batch_shape x S x q x 1`.
-
-        Args:
-            X: points; general columns hold level codes.
-            output_indices: there is one output, so nothing to choose.
-            observation_noise: predict y (True) or f (False); a tensor is used as the noise variance.
-            posterior_transform: applied last.
-        """
-        mean, covariance = self._ensemble.predict(self._joint_inputs(X))
-        mean, covariance = self._in_user_units(mean, covariance, observation_noise)
-        posterior = mixture_posterior(mean, covariance, X.shape[:-2])
-        return posterior if posterior_transform is None else posterior_transform(posterior)
 
     # ------------------------------------------------------------------ fitting
 
@@ -423,33 +382,11 @@ class BEGP(Model):
             noise = self.hyperparameters()["log_noise"].exp().mean() * self.scaling.scale**2
             self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
 
-    def _forget(self) -> None:
-        self.__dict__.pop("_ensemble", None)
-        self.__dict__.pop("_latent_tables", None)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> BEGP:
-        """Move to another device; the precision stays.
-
-        BoTorch's acquisition functions call `.to(X)` at every evaluation, so staying must cost nothing.
-        """
-        device = fn(self.train_X[:0]).device
-        if device != self.train_X.device:
-            super()._apply(lambda tensor: tensor.to(device), recurse)
-            self.scaling = self.scaling.moved(device)
-            self._forget()
-        return self
-
     def _index_of(self, column: int) -> int:
         columns = list(self.general)
         if column % self.train_X.shape[-1] not in columns:
             raise ProblemError(f"Column {column} is not a general input; those are {columns}.")
         return columns.index(column % self.train_X.shape[-1])
-
-    @property
-    def _fitted_vector(self) -> Tensor:
-        if self.vector is None:
-            raise NotFittedError("The model is not fitted: call model.fit(seed=0) first.")
-        return self.vector
 
 
 class EGP(BEGP):

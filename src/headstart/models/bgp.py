@@ -17,21 +17,16 @@ parameter. Without any legacy task the prior is the weak one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
-import numpy as np
 import torch
-from botorch.acquisition.objective import PosteriorTransform
-from botorch.models.model import Model
-from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
-from botorch.posteriors.posterior import Posterior
 from gpytorch.constraints import Positive
 from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
-from headstart.errors import DataError, ModelError, NotFittedError, ProblemError
+from headstart.errors import DataError, ProblemError
 from headstart.models.checks import general_columns, prediction_points, training_tensors
 from headstart.models.draws import normal_draws
 from headstart.models.elbo import (
@@ -41,28 +36,21 @@ from headstart.models.elbo import (
     observation_noise,
     section,
 )
-from headstart.models.ensemble import Ensemble, mixture_posterior
+from headstart.models.ensemble import Ensemble
+from headstart.models.ensemble_model import EnsembleModel
 from headstart.models.inference import NUTS
 from headstart.models.kernels import RBF, Kernel, Matern52, resolve_kernel
+from headstart.models.legacy import TaskBatch, fit_tasks
 from headstart.models.levels import level_codes
 from headstart.models.parameters import Layout, Parameters
 from headstart.models.scaling import Scaling
-from headstart.models.threads import threads_for
 from headstart.shapes import Bool, Float, Int
 
 # A legacy prior is never narrower than this: in log units, and in standardised ones for the mean.
 PRIOR_SD_FLOOR = 0.3
 
-_RESTARTS = 4
-_ITERATIONS = 500
-_TOLERANCE = 1e-10
-# Rows that pad a task have residual 0 and a noise that makes them independent of the others.
-_PADDING_NOISE = 1e10
-# Entries of the covariance matrices that are worked on at once.
-_CHUNK = 2**22
 
-
-class BGP(Model):
+class BGP(EnsembleModel):
     """Bayesian Gaussian process of one task, with a prior from the other tasks.
 
     Args:
@@ -91,15 +79,10 @@ class BGP(Model):
     (torch.Size([2, 1]), True)
     """
 
-    _is_ensemble = True
+    _derived = ("_ensemble", "_is_current")
 
-    train_X: Tensor
-    train_Y: Tensor
-    train_Yvar: Tensor | None
-    bounds: Tensor | None
     prior_mean: Tensor | None
     prior_sd: Tensor | None
-    vector: Tensor | None
 
     def __init__(
         self,
@@ -125,6 +108,7 @@ class BGP(Model):
         if type(self.kernel) not in (Matern52, RBF):
             raise ProblemError(f"BGP has the kernels 'matern52' and 'rbf', not {self.kernel.name!r}.")
         self.strategy = NUTS(warmup=warmup, samples=posterior_draws, thinning=thinning)
+        self.posterior_draws = posterior_draws
         if min(posterior_draws, warmup, thinning) < 1:
             raise ProblemError("posterior_draws, warmup and thinning must be at least 1.")
         self.seed = 0
@@ -144,23 +128,6 @@ class BGP(Model):
         )
         self.likelihood = GaussianLikelihood(noise_constraint=Positive()).to(X)
 
-    # ---------------------------------------------------------------- what BoTorch asks of a model
-
-    @property
-    def num_outputs(self) -> int:
-        """One output."""
-        return 1
-
-    @property
-    def posterior_draws(self) -> int:
-        """The number S of draws."""
-        return self.strategy.samples
-
-    @property
-    def batch_shape(self) -> torch.Size:
-        """The ensemble's dimension."""
-        return torch.Size([self.posterior_draws])
-
     @property
     def train_inputs(self) -> tuple[Tensor]:
         """The rows the GP is conditioned on: those of the current task."""
@@ -170,26 +137,6 @@ class BGP(Model):
     def train_targets(self) -> Tensor:
         """The outputs of the current task."""
         return self.train_Y[self._is_current].squeeze(-1)
-
-    def posterior(
-        self,
-        X: Float[Tensor, "*b q d"],
-        output_indices: list[int] | None = None,
-        observation_noise: bool | Tensor = False,
-        posterior_transform: PosteriorTransform | None = None,
-    ) -> Posterior:
-        """The ensemble's posterior, `batch_shape x S x q x 1`, at `batch_shape x q x d` points.
-
-        Args:
-            X: points of the current task.
-            output_indices: there is one output, so nothing to choose.
-            observation_noise: predict y (True) or f (False); a tensor is used as its variance.
-            posterior_transform: applied last.
-        """
-        mean, covariance = self._ensemble.predict(self._scaled_points(X))
-        mean, covariance = self._ensemble.in_user_units(mean, covariance, self.scaling, observation_noise)
-        posterior = mixture_posterior(mean, covariance, X.shape[:-2])
-        return posterior if posterior_transform is None else posterior_transform(posterior)
 
     # ---------------------------------------------------------------- fitting
 
@@ -223,8 +170,8 @@ class BGP(Model):
     def adopt(self, vector: Float[Tensor, "s P"]) -> None:
         """Take draws of the hyperparameters, in the order of the layout, as the fit."""
         self.vector = vector.to(self.train_X)
-        self.strategy = replace(self.strategy, samples=len(vector))
-        self.__dict__.pop("_ensemble", None)
+        self.posterior_draws = len(vector)
+        self._forget()
         noise = (self._typical_noise.mean() * self.scaling.scale**2).detach()
         self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
 
@@ -303,12 +250,6 @@ class BGP(Model):
             return self.hyperparameters()["log_noise"].exp()
         return self._known_noise.mean().reshape(1)
 
-    @property
-    def _fitted_vector(self) -> Float[Tensor, "s P"]:
-        if self.vector is None:
-            raise NotFittedError("The model is not fitted: call model.fit(seed=0) first.")
-        return self.vector
-
     @cached_property
     def _ensemble(self) -> Ensemble:
         with torch.no_grad():
@@ -334,7 +275,7 @@ class BGP(Model):
         sd = found.std(0, correction=min(1, len(data) - 1))
         return found.mean(0), sd.clamp_min(PRIOR_SD_FLOOR)
 
-    def _scaled_points(self, X: Float[Tensor, "*b q d"]) -> Float[Tensor, "b s q x"]:
+    def _joint_inputs(self, X: Float[Tensor, "*b q d"]) -> Float[Tensor, "b s q x"]:
         """The inputs of test points, the same for every draw."""
         X = prediction_points(X, self.train_X)
         rows = X.detach().reshape(-1, X.shape[-1])
@@ -350,102 +291,6 @@ class BGP(Model):
         x = self.scaling.inputs(X[..., self._numeric])
         x = x.reshape(X.shape[:-2].numel(), 1, X.shape[-2], len(self._numeric))
         return x.expand(-1, self.posterior_draws, -1, -1)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> BGP:
-        """Moving the model to a device moves what is derived from its tensors as well."""
-        super()._apply(fn, recurse)
-        self.scaling = self.scaling.moved(self.train_X.device)
-        for derived in ("_ensemble", "_is_current"):
-            self.__dict__.pop(derived, None)
-        return self
-
-
-# ---------------------------------------------------------------------- the prior
-
-
-@dataclass(frozen=True)
-class TaskBatch:
-    """T tasks, padded to the rows of the largest."""
-
-    x: Float[Tensor, "t n x"]
-    y: Float[Tensor, "t n"]
-    noise: Float[Tensor, "t n"] | None
-    mask: Bool[Tensor, "t n"]
-
-    @classmethod
-    def of(cls, tasks: list[TrainingData]) -> TaskBatch:
-        """Stack tasks of any sizes."""
-
-        def stack(parts: list[Tensor]) -> Tensor:
-            return torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
-
-        known = [task.noise for task in tasks if task.noise is not None]
-        return cls(
-            stack([task.x for task in tasks]),
-            stack([task.y for task in tasks]),
-            stack(known) if known else None,
-            stack([torch.ones_like(task.y, dtype=torch.bool) for task in tasks]),
-        )
-
-    def log_density(
-        self,
-        kernel: Kernel,
-        layout: Layout,
-        vector: Float[Tensor, "b P"],
-        tasks: Int[Tensor, " b"],
-    ) -> Float[Tensor, " b"]:
-        """log p(y_t | theta) + log p(theta) of pairs of a task and a vector."""
-        mask, parameters = self.mask[tasks], layout.unpack(vector)
-        known = self.noise
-        noise = parameters["log_noise"].exp().unsqueeze(-1) if known is None else known[tasks]
-        residual = torch.where(mask, self.y[tasks] - parameters["mean"].unsqueeze(-1), 0.0)
-        fit = kernel.log_density(
-            section(parameters, "kernel"),
-            self.x[tasks],
-            torch.where(mask, noise, _PADDING_NOISE),
-            residual,
-        )
-        # Less what the padding adds: L-BFGS-B's tolerance is relative to the value.
-        padding = 0.5 * math.log(2 * math.pi * _PADDING_NOISE) * (~mask).sum(-1)
-        return fit + padding + layout.log_prior(vector)
-
-
-def fit_tasks(kernel: Kernel, layout: Layout, tasks: TaskBatch, *, restarts: int = _RESTARTS) -> Float[Tensor, "t P"]:
-    """The maximum a posteriori of a GP of each task, all tasks and restarts as one batch."""
-    count, rows = tasks.y.shape
-    device = tasks.y.device
-
-    def negated(points: np.ndarray, batch_indices: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        vector = torch.from_numpy(points).to(device).requires_grad_()
-        which = torch.tensor(batch_indices, device=device) // restarts
-        size = max(1, _CHUNK // rows**2)
-        both = []
-        for part, index in zip(vector.split(size), which.split(size), strict=True):
-            value = tasks.log_density(kernel, layout, part, index)
-            (gradient,) = torch.autograd.grad(value.sum(), part)
-            both.append(torch.cat([value.detach().unsqueeze(-1), gradient], dim=-1))
-        result = torch.cat(both).neg().cpu().numpy()
-        return result[:, 0], np.ascontiguousarray(result[:, 1:])
-
-    starts = layout.starts(restarts, seed=0).numpy()
-    with threads_for(count * restarts * rows**2):
-        found, values, _ = fmin_l_bfgs_b_batched(
-            negated,
-            np.tile(starts, (count, 1)),
-            bounds=layout.bounds,
-            maxiter=_ITERATIONS,
-            factr=None,
-            ftol=_TOLERANCE,
-            pass_batch_indices=True,
-        )
-    values = np.where(np.isfinite(values), values, np.inf).reshape(count, restarts)
-    if not np.isfinite(values.min(1)).all():
-        raise ModelError(
-            f"No GP could be fitted to legacy task {int(values.min(1).argmax())}, counted from 0 "
-            "in the order of codes. Look for extreme values in its rows."
-        )
-    best = found.reshape(count, restarts, -1)[np.arange(count), values.argmin(1)]
-    return torch.from_numpy(best).to(device)
 
 
 def _truncated_normal(

@@ -12,13 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from torch import Tensor
 
 from headstart.models.elbo import TrainingData
 from headstart.models.kernels import Kernel
 from headstart.models.linalg import safe_cholesky, triangular_inverse
-from headstart.models.normal import AnyScaleNormal
 from headstart.models.parameters import Parameters
 from headstart.models.scaling import Scaling
 from headstart.shapes import Float
@@ -92,14 +90,3 @@ class Ensemble:
         else:
             return mean, covariance
         return mean, covariance + torch.diag_embed(rows.expand(mean.shape))
-
-
-def mixture_posterior(
-    mean: Float[Tensor, "b s q"], covariance: Float[Tensor, "b s q q"], batch_shape: torch.Size
-) -> GaussianMixturePosterior:
-    """The draws side by side, as BoTorch's ensembles are: `batch_shape x s x q x 1`.
-
-    The covariance is wrapped, because torch's own normal would factorise it though most callers want its diagonal.
-    """
-    shape = batch_shape + mean.shape[1:]
-    return GaussianMixturePosterior(AnyScaleNormal(mean.reshape(shape), covariance.reshape(*shape, shape[-1])))
