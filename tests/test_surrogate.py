@@ -350,3 +350,62 @@ def test_the_core_needs_neither_numpyro_nor_safetensors():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "1"
+
+
+def test_a_rows_prediction_does_not_depend_on_its_companions(surrogate):
+    rows = pd.DataFrame({"task": ["new", "other", "third"], "x": 0.3})
+    together = surrogate.predict(rows)
+    alone = pd.concat([surrogate.predict(rows.iloc[[i]]) for i in range(3)])
+    pd.testing.assert_frame_equal(together, alone, atol=1e-5)
+    assert together["mean"].nunique() == 1  # levels without data are alike
+    np.testing.assert_allclose(
+        together["mean"].iloc[0], surrogate.predict(pd.DataFrame({"task": ["x"], "x": 0.3})).iloc[0, 0]
+    )
+
+
+def test_an_offset_of_the_objective_does_not_matter(surrogate):
+    archive = toy_frame()
+    moved = hs.fit(archive.assign(y=archive["y"] + 1e8), PROBLEM, seed=0)
+    rows = pd.DataFrame({"task": ["legacy 0", "new"], "x": [0.3, 0.6]})
+    ours, theirs = surrogate.predict(rows), moved.predict(rows)
+    np.testing.assert_allclose(theirs["sd"], ours["sd"], rtol=1e-3)
+    np.testing.assert_allclose(theirs["mean"] - 1e8, ours["mean"], atol=1e-3)
+
+
+def test_equal_candidates_count_once(surrogate):
+    single = pd.DataFrame({"x": [0.1, 0.3, 0.5, 0.7, 0.9]})
+    doubled = pd.concat([single, single.iloc[[3, 3, 3]]], ignore_index=True)
+    a, b = (surrogate.suggest(NEW, n=5, candidates=table) for table in (single, doubled))
+    pd.testing.assert_frame_equal(a, b)
+    with pytest.raises(DataError, match="5 of 8"):
+        surrogate.suggest(NEW, n=6, candidates=doubled)
+
+
+def test_candidates_come_back_as_they_were_given(surrogate):
+    values = [0.1, 1 / 3, 0.7]
+    chosen = surrogate.suggest(NEW, n=3, candidates=pd.DataFrame({"x": values}))
+    assert chosen["x"].loc[[0, 1, 2]].tolist() == values
+
+
+def test_pending_experiments_are_respected(surrogate):
+    first = surrogate.suggest(NEW)
+    assert first.attrs["score"] == "mean"
+    second = surrogate.suggest(NEW, pending=first[["x"]])
+    assert second.attrs["score"] == "expected best"
+    batch = surrogate.suggest(NEW, n=2)
+    assert abs(second["x"].item() - first["x"].item()) > 1e-3
+    assert second["x"].item() == pytest.approx(batch["x"].iloc[1], abs=1e-3)
+    candidates = pd.DataFrame({"x": [0.2, 0.5, 0.8]})
+    left = surrogate.suggest(NEW, n=2, candidates=candidates, pending=candidates.iloc[[1]])
+    assert set(left.index) == {0, 2}
+    assert left.attrs["score"] == "probability of best"
+
+
+def test_a_suggestion_depends_on_its_seed_alone(surrogate):
+    answers = []
+    for global_seed in (1, 2):
+        torch.manual_seed(global_seed)
+        expected = torch.rand(1, generator=torch.Generator().manual_seed(global_seed))
+        answers.append(surrogate.suggest(NEW, n=2))
+        assert torch.rand(1) == expected  # the caller's random numbers are as they were
+    pd.testing.assert_frame_equal(*answers, check_exact=True)

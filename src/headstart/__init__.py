@@ -8,11 +8,9 @@
 and observes. The model underneath, for people who live in BoTorch, is in `headstart.models`.
 """
 
-from importlib.metadata import version
-
 from headstart.errors import HeadstartError
 from headstart.surrogate import Surrogate, fit, load
 from headstart.tasks import Problem
+from headstart.version import __version__
 
-__version__ = version("headstart")
 __all__ = ["HeadstartError", "Problem", "Surrogate", "__version__", "fit", "load"]

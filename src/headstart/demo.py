@@ -6,6 +6,7 @@ surrogate suggests how to run it first, out of the settings that were in truth t
 
 from __future__ import annotations
 
+import sys
 import time
 
 from headstart import Problem, fit
@@ -32,8 +33,8 @@ def main() -> None:
     legacy = archive[archive["catalyst"] != HIDDEN]
     print(f"{len(legacy)} runs of {legacy['catalyst'].nunique()} catalysts; hidden: {HIDDEN}")
     began = time.perf_counter()
-    surrogate = fit(legacy, PROBLEM, seed=0)
-    print(f"fitted in {time.perf_counter() - began:.1f} s")
+    surrogate = fit(legacy, PROBLEM, seed=0, progress=show if sys.stdout.isatty() else None)
+    print(f"fitted in {time.perf_counter() - began:.1f} s{'':40}")
     task = {"catalyst": HIDDEN}
     best = surrogate.suggest(task, n=3, candidates=hidden.drop(columns=PROBLEM.objective))
     print(f"\nThe first experiments to run with {HIDDEN}, before any measurement of it:\n")
@@ -44,6 +45,11 @@ def main() -> None:
         f"\nOf its {len(hidden)} runs the best gave {yields.max():.2f} %, the median {yields.median():.2f} %;"
         f" the first suggestion gave {shown['measured'].iloc[0]:.2f} %."
     )
+
+
+def show(evaluations: int, elbo: float) -> None:
+    """One line that is written over."""
+    print(f"fitting: {evaluations} evaluations, ELBO {elbo:.1f}", end="\r", flush=True)
 
 
 if __name__ == "__main__":

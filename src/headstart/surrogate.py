@@ -10,7 +10,6 @@ This is the paper's Algorithm BO, one step a method:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 import gpytorch
@@ -22,12 +21,13 @@ from torch import Tensor
 from headstart.acquisition import criterion_for, maximise_over_box, probability_of_best
 from headstart.errors import DataError, FileFormatError, ModelError, ProblemError
 from headstart.models import BEGP
-from headstart.models.inference import Inference
+from headstart.models.inference import Inference, Progress
 from headstart.models.kernels import Kernel
 from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import read_file, write_file
 from headstart.shapes import Float
 from headstart.tasks import Levels, Problem, Rows, Table, Task, rows_from_frame, task_codes
+from headstart.version import __version__
 
 _PREDICTION = ("mean", "sd", "lower", "upper", "score")
 # Entries of the largest array in a prediction: rows x draws x training rows.
@@ -58,7 +58,9 @@ class Surrogate:
         if not 0 < interval < 1:
             raise ProblemError(f"interval={interval} must lie between 0 and 1, such as 0.8.")
         checked, _ = rows_from_frame(rows, self.problem, self.levels, with_objective=False)
-        frame = self._predictions(self._points(checked), interval, noise=noise)
+        # All levels never seen are alike, so they share one set of draws: a row's answer does not depend on the others.
+        codes = np.minimum(checked.codes, self.levels.sizes)
+        frame = self._predictions(self._points(replace(checked, codes=codes)), interval, noise=noise)
         return frame.set_index(rows.index) if isinstance(rows, pd.DataFrame) else frame
 
     def suggest(
@@ -67,19 +69,24 @@ class Surrogate:
         n: int = 1,
         *,
         candidates: Table | None = None,
+        pending: Table | None = None,
         seed: int = 0,
         interval: float = 0.8,
     ) -> pd.DataFrame:
         """The next `n` experiments for a task, best first, with what the surrogate expects of them.
 
-        Over the problem's bounds, `score` is the expected improvement over the task's best measurement, or, for a task
-        without data, the mean. Over `candidates`, it is the probability of being the best of them; candidates that were
-        measured on this task already are left out.
+        What `score` means is in the frame's `attrs["score"]`:
+
+        - "expected improvement" over the task's best mean so far, once it has data;
+        - "mean" of the objective for a task without data, and "expected best" of the batch for further points of it;
+        - "probability of best" over `candidates`. Those measured or pending are left out, and of equal ones the first
+          is taken.
 
         Args:
             task: the label of each general input, such as {"catalyst": "new"}; it may be new.
             n: how many experiments are to run at the same time.
             candidates: a table of the possible experiments, when they can be listed.
+            pending: a table of experiments of this task that are running; what is suggested takes them into account.
             seed: of the search.
             interval: as in `predict`.
         """
@@ -87,19 +94,24 @@ class Surrogate:
             raise ProblemError(f"n={n}: ask for at least one experiment.")
         codes, levels = task_codes(task, self.problem, self.levels)
         task_levels = torch.from_numpy(codes).to(self.model.train_X)
+
+        def read(table: Table) -> Rows:
+            return rows_from_frame(table, self.problem, levels, with_objective=False, task=task)[0]
+
+        running = self.model.train_X[:0] if pending is None else self._points(read(pending))
         if candidates is None:
-            points, scores = self._search(task_levels, n, seed)
-            index = None
+            points, scores, meaning = self._search(task_levels, running, n, seed)
+            inputs, index = self._in_user_units(points[:, : len(self.problem.inputs)]), None
         else:
-            checked, _ = rows_from_frame(candidates, self.problem, levels, with_objective=False, task=task)
-            points, scores, chosen = self._choose(self._points(checked), task_levels, n, seed)
-            index = candidates.index[chosen] if isinstance(candidates, pd.DataFrame) else chosen
-        inputs = pd.DataFrame(
-            self._in_user_units(points[:, : len(self.problem.inputs)]),
-            columns=[*self.problem.inputs],
-        )
-        frame = inputs.join(self._predictions(points, interval, noise=True)).assign(score=scores)
-        return frame if index is None else frame.set_index(pd.Index(index))
+            rows = read(candidates)
+            points = self._points(rows)
+            chosen, scores = self._choose(points, task_levels, running, n, seed)
+            points, inputs, meaning = points[chosen], rows.inputs[chosen], "probability of best"
+            index = candidates.index[chosen] if isinstance(candidates, pd.DataFrame) else pd.Index(chosen)
+        frame = pd.DataFrame(inputs, columns=[*self.problem.inputs])
+        frame = frame.join(self._predictions(points, interval, noise=True)).assign(score=scores)
+        frame.attrs["score"] = meaning
+        return frame if index is None else frame.set_index(index)
 
     def observe(self, rows: Table) -> Surrogate:
         """A surrogate that has also learned from these experiments, warm-started from this one."""
@@ -122,7 +134,7 @@ class Surrogate:
         """Save to one file, which `headstart.load` reads. No code is stored, only numbers and text."""
         tensors, settings = model_state(self.model)
         header = {
-            "headstart_version": version("headstart"),
+            "headstart_version": __version__,
             "problem": self.problem.to_dict(),
             "levels": self.levels.to_dict(),
             "unit": self.unit,
@@ -137,43 +149,51 @@ class Surrogate:
 
     def _in_user_units(self, unit: Float[Tensor, "n x"]) -> Float[np.ndarray, "n x"]:
         low, high = self.problem.bounds
-        return low + unit.cpu().numpy() * (high - low)
+        return np.clip(low + unit.cpu().numpy() * (high - low), low, high)
 
-    def _of_task(self, points: Float[Tensor, "n d"], task: Float[Tensor, " g"]) -> Tensor:
-        return points[(points[:, len(self.problem.inputs) :] == task).all(-1)]
+    def _measured(self, task: Float[Tensor, " g"]) -> Float[Tensor, "m d"]:
+        rows = self.model.train_X
+        return rows[(rows[:, len(self.problem.inputs) :] == task).all(-1)]
 
-    def _search(self, task: Float[Tensor, " g"], n: int, seed: int) -> tuple[Float[Tensor, "n d"], list[float]]:
+    def _search(
+        self, task: Float[Tensor, " g"], pending: Float[Tensor, "p d"], n: int, seed: int
+    ) -> tuple[Float[Tensor, "n d"], list[float], str]:
         """Greedily one point after another, each knowing those before it as pending."""
-        measured = self._of_task(self.model.train_X, task)
+        measured = self._measured(task)
         offset = len(self.problem.inputs)
         fixed = {offset + g: float(code) for g, code in enumerate(task)}
         box = _unit_box(self.model.train_X)
-        pending, scores = measured[:0], []
+        known, scores, meaning = len(pending), [], ""
         for step in range(n):
             criterion = criterion_for(self.model, measured, pending, seed=seed)
             point, value = maximise_over_box(criterion, box, fixed, seed=seed + step)
             pending = torch.cat([pending, point.unsqueeze(0)])
-            score = criterion.score(value)
-            is_outcome = len(measured) == 0
-            scores.append(score * self.unit * (self.problem.sign if is_outcome else 1.0))
-        return pending, scores
+            meaning = meaning or criterion.name
+            scores.append(criterion.score(value) * self.unit * (1.0 if criterion.is_log else self.problem.sign))
+        return pending[known:], scores, meaning
 
     def _choose(
-        self, points: Float[Tensor, "m d"], task: Float[Tensor, " g"], n: int, seed: int
-    ) -> tuple[Float[Tensor, "n d"], list[float], np.ndarray]:
+        self,
+        points: Float[Tensor, "m d"],
+        task: Float[Tensor, " g"],
+        pending: Float[Tensor, "p d"],
+        n: int,
+        seed: int,
+    ) -> tuple[np.ndarray, list[float]]:
         """The n candidates most likely to be the best: the batch most likely to hold the best."""
-        measured = self._of_task(self.model.train_X, task)
-        is_new = ~torch.isclose(points.unsqueeze(1), measured.unsqueeze(0)).all(-1).any(-1)
-        left = is_new.nonzero().squeeze(-1)
+        taken = torch.cat([self._measured(task), pending])
+        is_taken = torch.isclose(points.unsqueeze(1), taken.unsqueeze(0), rtol=0.0, atol=1e-9).all(-1).any(-1)
+        # Equal candidates would share one probability among them.
+        _, first = np.unique(points.cpu().numpy(), axis=0, return_index=True)
+        left = np.sort(first[~is_taken.cpu().numpy()[first]])
         if len(left) < n:
             raise DataError(
-                f"{len(left)} of {len(points)} candidates have not been measured on this task yet, "
+                f"{len(left)} of {len(points)} candidates differ and have not been measured on this task yet, "
                 f"but {n} were asked for. Add candidates or ask for fewer."
             )
         probability = probability_of_best(self.model, points[left], seed=seed)
         best = probability.argsort(descending=True, stable=True)[:n]
-        chosen = left[best]
-        return points[chosen], probability[best].tolist(), chosen.cpu().numpy()
+        return left[best.cpu().numpy()], probability[best].tolist()
 
     def _predictions(self, points: Float[Tensor, "n d"], interval: float, *, noise: bool) -> pd.DataFrame:
         tail = 0.5 * (1 - interval)
@@ -203,6 +223,7 @@ def fit(
     latent_dim: int = 3,
     inference: str | Inference = "lbfgs",
     device: str | torch.device = "cpu",
+    progress: Progress | None = None,
 ) -> Surrogate:
     """Learn one surrogate of every task in an archive.
 
@@ -215,6 +236,7 @@ def fit(
         latent_dim: latent dimension of each general input.
         inference: how to fit, see `headstart.models.BEGP.fit`.
         device: "cpu" or "cuda".
+        progress: called with the evaluations so far and the ELBO; large archives take a minute.
 
     >>> archive = pd.DataFrame(
     ...     {
@@ -244,7 +266,7 @@ def fit(
         bounds=_unit_box(points),
         device=device,
     )
-    return Surrogate(problem, levels, begp.fit(seed=seed, inference=inference), unit)
+    return Surrogate(problem, levels, begp.fit(seed=seed, inference=inference, progress=progress), unit)
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Surrogate:

@@ -1,5 +1,7 @@
 """BEGP and EGP: predictions against independent oracles, zero-shot, invariances, new rows."""
 
+import copy
+
 import gpytorch
 import numpy as np
 import pytest
@@ -299,3 +301,84 @@ def test_wrong_use_is_a_clear_error(archive, fitted):
         fitted.adopt(torch.zeros(3))
     with pytest.raises(ProblemError, match="Unknown inference"):
         BEGP(X, Y, {1: 6}).fit(inference="sgd")
+
+
+def test_moments_of_many_points_do_not_fail(fitted):
+    points = grid_of(5, points=200).squeeze(-2)
+    gaussian = fitted.moment_matched(points)
+    assert gaussian.rsample(torch.Size([2])).isfinite().all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+def test_second_derivatives_match_finite_differences(archive, kernel):
+    X, Y, _ = archive
+    model = BEGP(X, Y, {1: 6}, kernel=kernel).fit(seed=0)
+
+    def mean(x: torch.Tensor) -> torch.Tensor:
+        return model.posterior(torch.stack([x, torch.full_like(x, 5.0)], -1).unsqueeze(-2)).mixture_mean.sum()
+
+    x = torch.tensor([0.37], dtype=torch.float64)
+    step = 1e-4
+    expected = (mean(x + step) - 2 * mean(x) + mean(x - step)) / step**2
+    assert torch.autograd.functional.hessian(mean, x).item() == pytest.approx(expected.item(), rel=1e-3)
+
+
+def test_second_derivatives_of_the_likelihood_are_refused_rather_than_wrong(fitted):
+    p = {n.removeprefix("kernel."): v for n, v in fitted.hyperparameters().items() if n.startswith("kernel.")}
+    inputs = torch.rand(5, 4, dtype=torch.float64, requires_grad=True)
+    value = fitted.structure.kernel.log_density(p, inputs, torch.ones(5).double(), torch.ones(5).double())
+    with pytest.raises(ModelError, match="first derivatives only"):
+        torch.autograd.grad(value, inputs, create_graph=True)
+
+
+def test_noise_tensors_broadcast_as_in_botorch(fitted):
+    X = torch.rand(2, 3, 4, 2, dtype=torch.float64)
+    X[..., 1] = 1
+    plain = fitted.posterior(X).variance
+    for shape in [(2, 3, 4, 1), (3, 4, 1), (2, 1, 4, 1), (1, 1)]:
+        noise = torch.rand(shape, dtype=torch.float64)
+        added = fitted.posterior(X, observation_noise=noise).variance - plain
+        torch.testing.assert_close(added, noise.broadcast_to(2, 3, 4, 1).unsqueeze(2).expand_as(added))
+    with pytest.raises(DataError, match="observation_noise has shape"):
+        fitted.posterior(X, observation_noise=torch.rand(5, 1))
+    with pytest.raises(DataError, match="negative"):
+        fitted.posterior(X, observation_noise=-torch.ones(1, 1))
+
+
+def test_a_state_dict_moves_the_parameters(archive, fitted):
+    X, Y, _ = archive
+    other = BEGP(X, Y, {1: 6}, kernel="rbf")
+    other.load_state_dict(fitted.state_dict())
+    torch.testing.assert_close(other.posterior(grid_of(5)).mean, fitted.posterior(grid_of(5)).mean)
+    refitted = BEGP(X, Y + 1, {1: 6}, kernel="rbf").fit(seed=0)
+    refitted.posterior(grid_of(5))
+    refitted.load_state_dict(fitted.state_dict())  # what was computed before is forgotten
+    torch.testing.assert_close(refitted.posterior(grid_of(5)).mean - 1, fitted.posterior(grid_of(5)).mean)
+
+
+def test_models_can_be_copied(archive):
+    X, Y, _ = archive
+    for kernel in ("matern52", gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel(ard_num_dims=4))):
+        model = BEGP(X, Y, {1: 6}, kernel=kernel).fit(seed=0)
+        torch.testing.assert_close(copy.deepcopy(model).posterior(grid_of(5)).mean, model.posterior(grid_of(5)).mean)
+
+
+def test_frozen_kernel_parameters_stay(archive):
+    X, Y, _ = archive
+    kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel(ard_num_dims=4))
+    kernel.base_kernel.raw_lengthscale.requires_grad_(False)
+    model = BEGP(X, Y, {1: 6}, kernel=kernel).fit(seed=0)
+    assert "kernel.base_kernel.raw_lengthscale" not in model.hyperparameters()
+    assert torch.isfinite(model.posterior(grid_of(5)).mean).all()
+
+
+def test_bounds_and_latent_dimensions_are_checked(archive):
+    X, Y, _ = archive
+    with pytest.raises(ProblemError, match=r"column 0 are 1\.0 and 0\.0"):
+        BEGP(X, Y, {1: 6}, bounds=torch.tensor([[1.0, 0.0], [0.0, 5.0]]))
+    with pytest.raises(ProblemError, match="expected 2 x 2"):
+        BEGP(X, Y, {1: 6}, bounds=torch.tensor([0.0, 1.0]))
+    with pytest.raises(ProblemError, match="latent_dim"):
+        BEGP(X, Y, {1: 6}, latent_dim={0: 2})
+    with pytest.raises(ProblemError, match="at least 1"):
+        BEGP(X, Y, {1: 6}, latent_dim=0)

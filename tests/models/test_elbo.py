@@ -98,3 +98,13 @@ def test_same_seed_same_answer_and_another_seed_another():
     first, again, other = (BEGP(X, Y, {1: 6}).fit(seed=s) for s in (3, 3, 4))
     torch.testing.assert_close(first.vector, again.vector, rtol=0, atol=0)
     assert not torch.equal(first.vector, other.vector)
+
+
+@pytest.mark.parametrize("inference", [LBFGS(), Adam(steps=20)])
+def test_progress_counts_every_evaluation(inference):
+    X, Y, _ = toy_archive(tasks=2, rows=3)
+    seen = []
+    model = BEGP(X, Y, {1: 2}).fit(inference=inference, progress=lambda count, elbo: seen.append((count, elbo)))
+    counts, values = zip(*seen, strict=True)
+    assert list(counts) == list(range(1, model.evaluations + 1))
+    assert max(values) >= values[0]

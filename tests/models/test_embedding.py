@@ -81,6 +81,13 @@ def test_an_unknown_family_is_named_with_the_known_ones():
         embedding_family("flow")
 
 
+@pytest.mark.parametrize("draws", [2, 7, 24, 63])
+def test_any_number_of_draws_has_exact_low_moments(draws):
+    eps = normal_draws(draws, 9, DIM, seed=0)
+    torch.testing.assert_close(eps.mean(0), torch.zeros(9, DIM).double(), atol=1e-12, rtol=0)
+    torch.testing.assert_close(eps.square().mean(0), torch.ones(9, DIM).double())
+
+
 def test_draws_have_exact_low_moments_and_are_near_normal():
     eps = normal_draws(64, 50, DIM, seed=3)
     torch.testing.assert_close(eps.mean(0), torch.zeros(50, DIM).double(), atol=1e-12, rtol=0)

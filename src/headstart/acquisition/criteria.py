@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -32,7 +33,7 @@ class Criterion:
 
     def score(self, value: float) -> float:
         """The value in the objective's units."""
-        return float(torch.tensor(value).exp()) if self.is_log else value
+        return math.exp(value) if self.is_log else value
 
 
 def criterion_for(

@@ -6,6 +6,7 @@ import warnings
 
 from botorch.exceptions.warnings import BadInitialCandidatesWarning, OptimizationWarning
 from botorch.optim import optimize_acqf
+from botorch.utils.sampling import manual_seed
 from torch import Tensor
 
 from headstart.acquisition.criteria import Criterion
@@ -26,7 +27,7 @@ def maximise_over_box(
     model = criterion.function.model
     work = raw_samples * model.posterior_draws * len(model.train_X)
     # A flat criterion (a one-row archive, a constant objective) is legal: any point is then as good.
-    with warnings.catch_warnings(), threads_for(work):
+    with warnings.catch_warnings(), threads_for(work), manual_seed(seed):
         warnings.simplefilter("ignore", BadInitialCandidatesWarning)
         warnings.simplefilter("ignore", OptimizationWarning)
         point, value = optimize_acqf(

@@ -23,7 +23,14 @@ from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
 from headstart.errors import DataError, ModelError, ProblemError
-from headstart.models.checks import general_columns, prediction_points, training_tensors
+from headstart.models.checks import (
+    checked_bounds,
+    checked_noise,
+    general_columns,
+    latent_dims,
+    prediction_points,
+    training_tensors,
+)
 from headstart.models.draws import normal_draws
 from headstart.models.elbo import (
     NOISE_FLOOR,
@@ -43,13 +50,14 @@ from headstart.models.inference import (
     Adam,
     Inference,
     Objective,
+    Progress,
     maximise,
     resolve_inference,
 )
 from headstart.models.kernels import RBF, Kernel, resolve_kernel
 from headstart.models.levels import LevelTable, level_codes
 from headstart.models.moments import mixture_moments, rbf_moments
-from headstart.models.normal import AnyScaleNormal
+from headstart.models.normal import normal
 from headstart.models.parameters import Layout, Parameters
 from headstart.models.scaling import Scaling
 from headstart.shapes import Bool, Float, Int
@@ -61,17 +69,21 @@ class BEGP(EnsembleModel):
     Args:
         train_X: `n x d` rows. General columns hold level codes 0, 1, 2, ...
         train_Y: `n x 1` outputs.
-        general: column -> number of levels. A level without a row, declared or not, is legal: its latent is the
-            prior.
+        general: column -> number of levels. A level without a row is legal, also beyond that number: its latent is
+            the prior.
         train_Yvar: `n x 1` known noise variances; learned when left out.
         latent_dim: latent dimension, one for all general inputs or column -> dimension.
         kernel: "matern52", "rbf", or any GPyTorch kernel over [x, z_1, ..., z_G] (general inputs in column order).
         embedding: "mean-field", "full", "point", or an `Embedding`.
         bounds: `2 x d` bounds of the inputs; from the data when left out. Rows may lie outside.
-        posterior_draws: number S of draws of Z in the posterior; 64, fewer from 200 rows on, when left out.
+        posterior_draws: number S of draws of Z in the posterior; 64, fewer from 200 rows on, when left out. Models that
+            share a `ModelListGP` need the same number.
         device: where to compute, "cpu" or "cuda"; that of `train_X` when left out.
 
-    Inputs and outputs may be on any scale. Everything is computed in float64.
+    Inputs and outputs may be on any scale, and everything is computed in float64. Mind that BoTorch's acquisition
+    functions have absolute floors: for them, outputs should be of a size near 1.
+
+    After `fit`, `elbo` is the bound plus the log prior of the hyperparameters (without its constants).
 
     >>> X = torch.tensor([[0.1, 0], [0.5, 0], [0.9, 0], [0.2, 1], [0.7, 1]])
     >>> Y = torch.tensor([[0.0], [1.0], [0.3], [0.2], [1.1]])
@@ -102,24 +114,25 @@ class BEGP(EnsembleModel):
         X, Y, Yvar = training_tensors(train_X, train_Y, train_Yvar, device)
         given = general_columns(general, X.shape[-1])
         self.general = {column: general[key] for column, key in given.items()}
-        dims = tuple(latent_dim if isinstance(latent_dim, int) else latent_dim[key] for key in given.values())
-        if posterior_draws is None:
-            posterior_draws = min(max(12_800 // len(X), 16), 64)
-        if min(dims) < 1 or posterior_draws < 1:
-            raise ProblemError("latent_dim and posterior_draws must be at least 1.")
+        dims = latent_dims(latent_dim, given)
         family = embedding_family(embedding or self._default_embedding)
         self.structure = Structure(resolve_kernel(kernel), (family,) * len(dims), dims)
-        self.posterior_draws = posterior_draws if family.is_random else 1
-        self._variational = (self.structure.embeddings, self.posterior_draws)
+        if posterior_draws is None:
+            posterior_draws = min(max(6_400 // len(X), 8), 32) * 2 if family.is_random else 1
+        if posterior_draws < 1:
+            raise ProblemError(f"posterior_draws is {posterior_draws}: it must be at least 1.")
+        self.posterior_draws = posterior_draws
+        # What NUTS replaces by draws of its own, and another fit brings back.
+        self.variational_family, self.variational_draws = family, posterior_draws
         self._numeric = [column for column in range(X.shape[-1]) if column not in self.general]
         self._levels = tuple(LevelTable.of(level_codes(X, column)) for column in self.general)
         self.seed = 0
         self.elbo: float | None = None
         self.evaluations = 0
-        self.register_buffer("train_X", X)
-        self.register_buffer("train_Y", Y)
-        self.register_buffer("train_Yvar", Yvar)
-        self.register_buffer("bounds", None if bounds is None else bounds.to(X))
+        self.register_buffer("train_X", X, persistent=False)
+        self.register_buffer("train_Y", Y, persistent=False)
+        self.register_buffer("train_Yvar", Yvar, persistent=False)
+        self.register_buffer("bounds", checked_bounds(bounds, X, self._numeric), persistent=False)
         self.register_buffer("vector", None)
         self.scaling = self._scaling_of_data()
         self.likelihood = GaussianLikelihood(noise_constraint=Positive()).to(X)
@@ -142,6 +155,7 @@ class BEGP(EnsembleModel):
         seed: int = 0,
         inference: str | Inference = "lbfgs",
         start: Float[Tensor, "r P"] | None = None,
+        progress: Progress | None = None,
     ) -> BEGP:
         """Fit in place and return the model.
 
@@ -150,29 +164,25 @@ class BEGP(EnsembleModel):
             inference: "lbfgs", "adam" (the paper's), "nuts", or one of the strategies of
                 `headstart.models.inference` with settings of its own.
             start: parameter vectors to begin from, one a restart, instead of scattered ones.
+            progress: called with the evaluations so far and the ELBO, after each evaluation.
         """
         strategy = resolve_inference(inference)
         optimiser = LBFGS() if isinstance(strategy, NUTS) else strategy
         self.seed = seed
         self.scaling = self._scaling_of_data()
         # A model sampled before is fitted anew like any other.
-        families, self.posterior_draws = self._variational
-        self.structure = replace(self.structure, embeddings=families)
+        self._use_family(self.variational_family, self.variational_draws)
         layout = self._layout
         if start is None:
             start = layout.starts(optimiser.restarts, seed=seed)
         objective = Objective(self.structure, layout, self._data, seed)
-        found = maximise(objective, start, optimiser)
+        found = maximise(objective, start, optimiser, progress)
         self.elbo, self.evaluations = found.elbo, found.evaluations
         self.adopt(found.vector)
         if isinstance(strategy, NUTS):
             from headstart.models.nuts import sample_posterior
 
-            drawn = sample_posterior(objective, found.vector, strategy)
-            sampled = (SampledEmbedding(),) * len(self.general)
-            self.structure = replace(self.structure, embeddings=sampled)
-            self.posterior_draws = len(drawn)
-            self.adopt(drawn)
+            self.adopt(sample_posterior(objective, found.vector, strategy))
         return self
 
     def condition_on_observations(self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any) -> BEGP:
@@ -230,17 +240,18 @@ class BEGP(EnsembleModel):
     def moment_matched(self, X: Float[Tensor, "*b q d"], observation_noise: bool | Tensor = False) -> GPyTorchPosterior:
         """The Gaussian with the mean and covariance of the predictive distribution, as the paper predicts.
 
-        For the RBF kernel and a task with unseen levels the integral over their latents is exact; otherwise it is an
-        average over the ensemble's draws.
+        For the RBF kernel, and points that all belong to one task with unseen levels, the integral over their latents
+        is exact; otherwise it is an average over the ensemble's draws.
         """
         inputs, free = self._joint_inputs(X), self._free_coordinates(X)
-        if isinstance(self.structure.kernel, RBF) and free.any():
+        if type(self.structure.kernel) is RBF and free.any():
             mean, covariance = rbf_moments(self._ensemble, inputs, free)
         else:
             mean, covariance = self._ensemble.predict(inputs)
-        mean, covariance = mixture_moments(*self._in_user_units(mean, covariance, observation_noise))
+        noise = checked_noise(observation_noise, X)
+        mean, covariance = mixture_moments(*self._ensemble.in_user_units(mean, covariance, self.scaling, noise))
         shape = X.shape[:-1]
-        return GPyTorchPosterior(AnyScaleNormal(mean.reshape(shape), covariance.reshape(*shape, shape[-1])))
+        return GPyTorchPosterior(normal(mean.reshape(shape), covariance.reshape(*shape, shape[-1])))
 
     def hyperparameters(self) -> Parameters:
         """The fitted parameters by name, in the model's units (positive ones in their logarithm)."""
@@ -295,6 +306,7 @@ class BEGP(EnsembleModel):
         """Draws of Z for at least the first `counts` positions of each general input: q(Z), then the prior."""
         cached = self.__dict__.setdefault("_latent_tables", {})
         if counts not in cached:
+            cached.clear()  # tables are large where codes are, and cheap to draw again
             with torch.no_grad():
                 cached[counts] = tuple(
                     self._latents_of(g, max(count, len(self._levels[g].seen))) for g, count in enumerate(counts)
@@ -340,11 +352,6 @@ class BEGP(EnsembleModel):
             dim=-1,
         )
 
-    def _in_user_units(
-        self, mean: Tensor, covariance: Tensor, noise: bool | Tensor
-    ) -> tuple[Float[Tensor, "b s q"], Float[Tensor, "b s q q"]]:
-        return self._ensemble.in_user_units(mean, covariance, self.scaling, noise)
-
     def _scaling_of_data(self) -> Scaling:
         bounds = None if self.bounds is None else self.bounds[:, self._numeric]
         return Scaling.of(self.train_X[:, self._numeric], self.train_targets, bounds)
@@ -372,15 +379,26 @@ class BEGP(EnsembleModel):
         return layout.pack(parameters)
 
     def adopt(self, vector: Float[Tensor, "*s P"]) -> None:
-        """Take parameters fitted elsewhere, and forget what was computed with others."""
+        """Take parameters fitted elsewhere: a vector of them, or a row a draw of Z and hyperparameters."""
+        if vector.dim() == 2:
+            self._use_family(SampledEmbedding(), len(vector))
+        else:
+            self._use_family(self.variational_family, self.variational_draws)
         expected = self._layout.size
         if vector.shape[-1] != expected:
             raise ModelError(f"{vector.shape[-1]} parameters do not fit this model, it has {expected}.")
-        self.vector = vector.to(self.train_X)
+        self.vector = vector.detach().to(self.train_X).clone()
         self._forget()
-        if self.train_Yvar is None:
-            noise = self.hyperparameters()["log_noise"].exp().mean() * self.scaling.scale**2
-            self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
+        noise = self._ensemble_noise.mean() * self.scaling.scale**2
+        self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
+
+    def _use_family(self, family: Embedding, draws: int) -> None:
+        self.structure = replace(self.structure, embeddings=(family,) * len(self.general))
+        self.posterior_draws = draws
+
+    @property
+    def _ensemble_noise(self) -> Float[Tensor, "*s n"]:
+        return observation_noise(self.hyperparameters(), self._data)
 
     def _index_of(self, column: int) -> int:
         columns = list(self.general)

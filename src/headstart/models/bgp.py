@@ -27,7 +27,7 @@ from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
 from headstart.errors import DataError, ProblemError
-from headstart.models.checks import general_columns, prediction_points, training_tensors
+from headstart.models.checks import checked_bounds, general_columns, prediction_points, training_tensors
 from headstart.models.draws import normal_draws
 from headstart.models.elbo import (
     NOISE_FLOOR,
@@ -113,10 +113,10 @@ class BGP(EnsembleModel):
             raise ProblemError("posterior_draws, warmup and thinning must be at least 1.")
         self.seed = 0
         self._numeric = [column for column in range(X.shape[-1]) if column not in self.general]
-        self.register_buffer("train_X", X)
-        self.register_buffer("train_Y", Y)
-        self.register_buffer("train_Yvar", Yvar)
-        self.register_buffer("bounds", None if bounds is None else bounds.to(X))
+        self.register_buffer("train_X", X, persistent=False)
+        self.register_buffer("train_Y", Y, persistent=False)
+        self.register_buffer("train_Yvar", Yvar, persistent=False)
+        self.register_buffer("bounds", checked_bounds(bounds, X, self._numeric), persistent=False)
         # Moments of the prior and S draws of the posterior, in the order of the layout.
         self.register_buffer("prior_mean", None)
         self.register_buffer("prior_sd", None)

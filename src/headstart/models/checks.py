@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -76,3 +77,46 @@ def general_columns(general: Mapping[int, int], width: int) -> dict[int, int]:
             raise ProblemError(f"General column {given} has {levels} levels: expected at least 1.")
         columns[given % width] = given
     return dict(sorted(columns.items()))
+
+
+def checked_noise(noise: bool | Tensor, X: Tensor) -> bool | Tensor:
+    """Noise variances of `batch_shape x q x 1`, or what broadcasts to it, as `batch x 1 x q`."""
+    if not isinstance(noise, Tensor):
+        return noise
+    try:
+        rows = noise.squeeze(-1).broadcast_to(X.shape[:-1])
+    except RuntimeError:
+        raise DataError(
+            f"observation_noise has shape {tuple(noise.shape)}: expected {(*X.shape[:-1], 1)}, one variance a point."
+        ) from None
+    if (rows < 0).any():
+        raise DataError("observation_noise holds negative variances.")
+    return rows.to(X.device, torch.float64).reshape(-1, 1, X.shape[-2])
+
+
+def checked_bounds(bounds: Tensor | None, X: Tensor, numeric: list[int]) -> Tensor | None:
+    """`2 x d` bounds whose numeric columns are finite and the right way round."""
+    if bounds is None:
+        return None
+    if bounds.shape != (2, X.shape[-1]):
+        raise ProblemError(f"bounds has shape {tuple(bounds.shape)}: expected 2 x {X.shape[-1]}, low and high.")
+    bounds = bounds.to(X)
+    for column in numeric:
+        low, high = bounds[:, column].tolist()
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ProblemError(f"bounds of column {column} are {low} and {high}: the lower must be below the upper.")
+    return bounds
+
+
+def latent_dims(latent_dim: int | Mapping[int, int], given: Mapping[int, int]) -> tuple[int, ...]:
+    """The latent dimension of each general column, from one number for all or column -> number."""
+    if not isinstance(latent_dim, Mapping):
+        dims = (int(latent_dim),) * len(given)
+    else:
+        missing = [key for key in given.values() if key not in latent_dim]
+        if missing:
+            raise ProblemError(f"latent_dim says nothing of general column {missing[0]}: give it a dimension.")
+        dims = tuple(int(latent_dim[key]) for key in given.values())
+    if min(dims) < 1:
+        raise ProblemError(f"latent_dim is {min(dims)}: it must be at least 1.")
+    return dims

@@ -38,7 +38,7 @@ def normal_draws(
     >>> bool(eps.mean(0).abs().max() < 1e-12), bool((eps.square().mean(0) - 1).abs().max() < 1e-12)
     (True, True)
     """
-    half = (draws + 1) // 2
+    half = draws // 2
     net = _sobol_net(half, dim)
     # One generator a quantity, filled level by level: level i's numbers come from the i-th block
     # whatever `levels` is.
@@ -46,8 +46,11 @@ def normal_draws(
     order = np.random.default_rng([seed, stream, 1]).random((levels, half)).argsort(axis=-1)
     uniform = (net[order] + shift) % 1.0
     eps = ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12))
-    eps /= np.sqrt(np.mean(eps**2, axis=1, keepdims=True))
-    mirrored = np.concatenate([eps, -eps], axis=1)[:, :draws]
+    # An odd draw is the mean itself; the others make up for it.
+    middle = np.zeros((levels, draws % 2, dim))
+    if half:
+        eps *= np.sqrt(draws / (2 * half) / np.mean(eps**2, axis=1, keepdims=True))
+    mirrored = np.concatenate([eps, middle, -eps], axis=1)
     return torch.from_numpy(np.ascontiguousarray(mirrored.swapaxes(0, 1)))
 
 

@@ -70,8 +70,7 @@ class Ensemble:
         else:
             prior = self.kernel.covariance(self.parameters, inputs, inputs)
             covariance = prior - V @ V.mT
-            jitter = 1e-10 * prior.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True)
-            covariance = covariance + torch.diag_embed(jitter.expand(b, s, q))
+            covariance = with_jitter(covariance, prior)
         return mean.reshape(s, b, q).transpose(0, 1), covariance
 
     def in_user_units(
@@ -79,14 +78,20 @@ class Ensemble:
         mean: Float[Tensor, "b s q"],
         covariance: Float[Tensor, "b s q q"],
         scaling: Scaling,
-        noise: bool | Tensor,
+        noise: bool | Float[Tensor, "b 1 q"],
     ) -> tuple[Float[Tensor, "b s q"], Float[Tensor, "b s q q"]]:
         """From standardised units, with the model's noise (True), given variances (a tensor) or none."""
         mean, covariance = mean * scaling.scale + scaling.centre, covariance * scaling.scale**2
         if isinstance(noise, Tensor):
-            rows = noise.to(mean).reshape(-1, 1, mean.shape[-1])
+            rows = noise
         elif noise:
             rows = (self.noise * scaling.scale**2).unsqueeze(-1)
         else:
             return mean, covariance
         return mean, covariance + torch.diag_embed(rows.expand(mean.shape))
+
+
+def with_jitter(covariance: Float[Tensor, "*b q q"], prior: Float[Tensor, "*#b q q"]) -> Float[Tensor, "*b q q"]:
+    """A little on the diagonal, so that rounding leaves a covariance that can be sampled from."""
+    jitter = 1e-10 * prior.diagonal(dim1=-2, dim2=-1).mean(-1, keepdim=True)
+    return covariance + torch.diag_embed(jitter.expand(covariance.shape[:-1]))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import torch
 from botorch.acquisition.objective import PosteriorTransform
 from botorch.models.model import Model
-from botorch.posteriors.fully_bayesian import GaussianMixturePosterior
 from botorch.posteriors.posterior import Posterior
-from linear_operator import to_linear_operator
 from torch import Tensor
 
 from headstart.errors import NotFittedError
+from headstart.models.checks import checked_noise
 from headstart.models.ensemble import Ensemble
-from headstart.models.normal import AnyScaleNormal
+from headstart.models.normal import EnsemblePosterior, normal
 from headstart.models.scaling import Scaling
 from headstart.shapes import Float
 
@@ -74,12 +74,11 @@ class EnsembleModel(Model):
             observation_noise: predict y (True) or f (False); a tensor is used as the noise variance.
             posterior_transform: applied last.
         """
+        noise = checked_noise(observation_noise, X)
         mean, covariance = self._ensemble.predict(self._joint_inputs(X))
-        mean, covariance = self._ensemble.in_user_units(mean, covariance, self.scaling, observation_noise)
+        mean, covariance = self._ensemble.in_user_units(mean, covariance, self.scaling, noise)
         shape = X.shape[:-2] + mean.shape[1:]
-        # Wrapped, because torch's own normal would factorise a covariance of which most callers want the diagonal.
-        wrapped = to_linear_operator(covariance.reshape(*shape, shape[-1]))
-        posterior = GaussianMixturePosterior(AnyScaleNormal(mean.reshape(shape), wrapped))
+        posterior = EnsemblePosterior(normal(mean.reshape(shape), covariance.reshape(*shape, shape[-1])))
         return posterior if posterior_transform is None else posterior_transform(posterior)
 
     @property
@@ -87,6 +86,16 @@ class EnsembleModel(Model):
         if self.vector is None:
             raise NotFittedError("The model is not fitted: call model.fit(seed=0) first.")
         return self.vector
+
+    @abstractmethod
+    def adopt(self, vector: Float[Tensor, "*s P"]) -> None:
+        """Take parameters fitted elsewhere, and forget what was computed with others."""
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *arguments: Any) -> None:
+        """A state holds the fitted parameters, not the rows: as in GPyTorch, it can move to a model with other rows."""
+        if prefix + "vector" in state_dict:
+            self.adopt(state_dict[prefix + "vector"])
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def _forget(self) -> None:
         for name in self._derived:

@@ -23,6 +23,9 @@ from headstart.models.parameters import Layout
 from headstart.models.threads import threads_for
 from headstart.shapes import Float
 
+Progress = Callable[[int, float], None]
+"""Called during a fit with the evaluations so far and the ELBO of the last one, the best restart's."""
+
 
 @dataclass(frozen=True)
 class LBFGS:
@@ -101,7 +104,7 @@ def draws_for(rows: int) -> int:
     >>> [draws_for(rows) for rows in (25, 200, 840)]
     [64, 24, 8]
     """
-    return min(max(4800 // rows, 8), 64)
+    return min(max(2400 // rows, 4), 32) * 2
 
 
 @dataclass(frozen=True)
@@ -122,10 +125,10 @@ class Objective:
     data: TrainingData
     seed: int
 
-    def draws(self, count: int, seed: int | None = None) -> tuple[Tensor, ...]:
+    def draws(self, count: int) -> tuple[Tensor, ...]:
         """Fixed draws on the data's device; a point embedding needs just one."""
         count = count if self.structure.is_random else 1
-        drawn = self.structure.draws(count, self.data.levels, seed=self.seed if seed is None else seed)
+        drawn = self.structure.draws(count, self.data.levels, seed=self.seed)
         return tuple(eps.to(self.data.x.device) for eps in drawn)
 
     def value(self, vector: Tensor, eps: tuple[Tensor, ...]) -> Tensor:
@@ -145,37 +148,49 @@ class Objective:
         return value_and_gradient
 
 
-def maximise(objective: Objective, starts: Float[Tensor, "r P"], strategy: LBFGS | Adam) -> Fit:
+def maximise(
+    objective: Objective,
+    starts: Float[Tensor, "r P"],
+    strategy: LBFGS | Adam,
+    progress: Progress | None = None,
+) -> Fit:
     """Fit from the given starting vectors."""
+    report = progress or (lambda evaluations, value: None)
     rows = len(objective.data.y)
     with threads_for(draws_for(rows) * rows**2):
         if isinstance(strategy, Adam):
-            return _adam(objective, starts, strategy)
-        return _lbfgs(objective, starts, strategy)
+            return _adam(objective, starts, strategy, report)
+        return _lbfgs(objective, starts, strategy, report)
 
 
-def _lbfgs(objective: Objective, starts: Tensor, strategy: LBFGS) -> Fit:
-    bounds = objective.layout.bounds
+def _lbfgs(objective: Objective, starts: Tensor, strategy: LBFGS, report: Progress) -> Fit:
     evaluations = 0
 
     def minimise(eps: tuple[Tensor, ...], points: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:
-        nonlocal evaluations
-        found, values, results = fmin_l_bfgs_b_batched(
-            objective.negated(eps),
+        value_and_gradient = objective.negated(eps)
+
+        def counted(batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            nonlocal evaluations
+            values, gradients = value_and_gradient(batch)
+            evaluations += 1
+            report(evaluations, -float(values.min()))
+            return values, gradients
+
+        found, values, _ = fmin_l_bfgs_b_batched(
+            counted,
             points,
-            bounds=bounds,
+            bounds=objective.layout.bounds,
             maxiter=iterations,
             factr=None,
             ftol=strategy.tolerance,
         )
-        evaluations += max(result["nfev"] for result in results)
         return found, values
 
     draws = strategy.draws or draws_for(len(objective.data.y))
     points = starts.cpu().numpy()
     if len(points) > 1:
         # All restarts together take no more draws than the fit itself.
-        few = min(strategy.screening_draws, max(draws // len(points), 2))
+        few = min(strategy.screening_draws, max(draws // len(points) // 2 * 2, 2))
         screening = objective.draws(few)
         points, values = minimise(screening, points, strategy.screening)
         points = points[[_best(values)]]
@@ -184,22 +199,24 @@ def _lbfgs(objective: Objective, starts: Tensor, strategy: LBFGS) -> Fit:
     return Fit(torch.from_numpy(points[best]), -float(values[best]), evaluations)
 
 
-def _adam(objective: Objective, starts: Tensor, strategy: Adam) -> Fit:
+def _adam(objective: Objective, starts: Tensor, strategy: Adam, report: Progress) -> Fit:
     low, high = (torch.from_numpy(b).to(objective.data.x) for b in objective.layout.bounds.T)
     vector = starts.to(objective.data.x).clone().requires_grad_()
     optimiser = torch.optim.Adam([vector], lr=strategy.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, strategy.steps)
     generator = torch.Generator().manual_seed(objective.seed)
     shapes = [eps.shape[1:] for eps in objective.draws(1)]
-    for _ in range(strategy.steps):
+    for step in range(strategy.steps):
         eps = tuple(
             torch.randn(strategy.draws, *shape, generator=generator, dtype=vector.dtype).to(vector.device)
             for shape in shapes
         )
         optimiser.zero_grad()
-        (-objective.value(vector, eps).sum()).backward()
+        value = objective.value(vector, eps)
+        (-value.sum()).backward()
         optimiser.step()
         schedule.step()
+        report(step + 1, float(value.detach().max()))
         with torch.no_grad():
             vector.clamp_(low, high)
     with torch.no_grad():

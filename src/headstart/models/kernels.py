@@ -14,6 +14,7 @@ from typing import Any
 import gpytorch
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from headstart.errors import ProblemError
 from headstart.models.marginal_likelihood import (
@@ -82,6 +83,10 @@ class StationaryKernel(Kernel):
     def profile(self, r2: Tensor) -> tuple[Tensor, Tensor]:
         """k and dk/dr^2 at squared distances."""
 
+    @abstractmethod
+    def curvature(self, r2: Tensor) -> Tensor:
+        """The second derivative of k in r^2."""
+
     def parameters(self, inputs: int, latents: int) -> dict[str, Parameter]:
         """Log length scales of x and of z, and the log output scale log sigma_k^2."""
         x_centre = math.sqrt(2.0) - 3.0 + 0.5 * math.log(max(inputs, 1))
@@ -107,7 +112,7 @@ class StationaryKernel(Kernel):
         """sigma_k^2 k(r^2)."""
         scale = self.inverse_lengthscale(parameters)
         r2 = squared_distance(left * scale, right * scale)
-        k = _ProfileFunction.apply(r2, self.profile)
+        k = _ProfileFunction.apply(r2, self)
         return parameters["log_outputscale"].exp()[..., None, None] * k
 
     def variance(self, parameters: Parameters, inputs: Float[Tensor, "*b m d"]) -> Float[Tensor, "*b m"]:
@@ -131,14 +136,32 @@ class _ProfileFunction(torch.autograd.Function):
     """k(r^2) as one differentiable step: autograd through sqrt would fail at r = 0."""
 
     @staticmethod
-    def forward(ctx: Any, r2: Tensor, profile: Any) -> Tensor:
-        k, dk = profile(r2)
-        ctx.save_for_backward(dk)
+    def forward(ctx: Any, r2: Tensor, kernel: StationaryKernel) -> Tensor:
+        k, dk = kernel.profile(r2)
+        ctx.save_for_backward(r2, dk)
+        ctx.kernel = kernel
         return k
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
-        return upstream[0] * ctx.saved_tensors[0], None
+        r2, dk = ctx.saved_tensors
+        slope = _SlopeFunction.apply(r2, dk, ctx.kernel) if torch.is_grad_enabled() else dk
+        return upstream[0] * slope, None
+
+
+class _SlopeFunction(torch.autograd.Function):
+    """k'(r^2), known already, with k'' for those who want second derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, r2: Tensor, dk: Tensor, kernel: StationaryKernel) -> Tensor:
+        ctx.save_for_backward(r2)
+        ctx.kernel = kernel
+        return dk.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
+        return upstream[0] * ctx.kernel.curvature(ctx.saved_tensors[0]), None, None
 
 
 class Matern52(StationaryKernel):
@@ -153,6 +176,10 @@ class Matern52(StationaryKernel):
         t.add_(1.0).mul_(decay)
         return torch.addcmul(t, r2, decay, value=5.0 / 3.0), t * (-5.0 / 6.0)
 
+    def curvature(self, r2: Tensor) -> Tensor:
+        """25/12 exp(-t)."""
+        return 25.0 / 12.0 * (-_SQRT5 * r2.sqrt()).exp()
+
 
 class RBF(StationaryKernel):
     """exp(-r^2 / 2). The paper's eq. exponentiated-quadratic has no 1/2: its l is sqrt 2 times ours."""
@@ -163,6 +190,10 @@ class RBF(StationaryKernel):
         """k, and k' = -k/2."""
         k = r2.mul(-0.5).exp_()
         return k, k * -0.5
+
+    def curvature(self, r2: Tensor) -> Tensor:
+        """k/4."""
+        return 0.25 * (-0.5 * r2).exp()
 
 
 class GPyTorchKernel(Kernel):
@@ -182,11 +213,15 @@ class GPyTorchKernel(Kernel):
         self._template = copy.deepcopy(kernel).double()
         self._copies: dict[tuple[torch.Size, torch.device], gpytorch.kernels.Kernel] = {}
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> GPyTorchKernel:
+        return GPyTorchKernel(self._template)  # without the tensors of the last evaluation
+
     def parameters(self, inputs: int, latents: int) -> dict[str, Parameter]:
-        """The kernel's raw parameters, starting from their present values."""
+        """The kernel's raw parameters that may be fitted, starting from their present values."""
         return {
             name: Parameter(tuple(value.shape), start=value.detach().clone(), spread=0.3)
             for name, value in self._template.named_parameters()
+            if value.requires_grad
         }
 
     def covariance(
@@ -219,7 +254,7 @@ class GPyTorchKernel(Kernel):
         kernel = self._copies.get((batch, like.device))
         if kernel is None:
             kernel = copy.deepcopy(self._template).to(like.device).expand_batch(batch)
-            for name in shapes:  # a parameter makes room for a tensor that carries a gradient
+            for name in parameters:  # a parameter makes room for a tensor that carries a gradient
                 owner, leaf = _owner(kernel, name)
                 del owner._parameters[leaf]
             self._copies[batch, like.device] = kernel

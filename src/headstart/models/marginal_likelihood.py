@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headstart.errors import ModelError
 from headstart.models.linalg import inverse_and_solution, safe_cholesky
 from headstart.shapes import Float
 
@@ -56,6 +57,12 @@ def _log_density_and_slope(
     return value, slope, weights
 
 
+def _refuse_second_derivatives() -> None:
+    """The gradient was computed in numbers; differentiating it again would silently give zero."""
+    if torch.is_grad_enabled():
+        raise ModelError("The log marginal likelihood has first derivatives only: leave create_graph=True out.")
+
+
 class _GaussianLogDensity(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, K: Tensor, residual: Tensor) -> Tensor:
@@ -65,6 +72,7 @@ class _GaussianLogDensity(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor]:
+        _refuse_second_derivatives()
         slope, weights = ctx.saved_tensors
         scale = upstream[0]
         return scale[..., None, None] * slope, -scale[..., None] * weights
@@ -91,6 +99,7 @@ class _StationaryLogDensity(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
+        _refuse_second_derivatives()
         grad_U, grad_variance, grad_noise, grad_residual = ctx.saved_tensors
         scale = upstream[0]
         row = scale[..., None]

@@ -20,7 +20,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from headstart.models.ensemble import Ensemble
+from headstart.models.ensemble import Ensemble, with_jitter
 from headstart.models.kernels import RBF
 from headstart.models.marginal_likelihood import squared_distance
 from headstart.shapes import Bool, Float
@@ -52,6 +52,7 @@ def rbf_moments(
     centred = (k_x @ (e * a).unsqueeze(-1)).squeeze(-1)
     inner = Q * (a.unsqueeze(-1) * a.unsqueeze(-2) - K_inverse)
     covariance = prior + k_x @ inner @ k_x.mT - centred.unsqueeze(-1) * centred.unsqueeze(-2)
+    covariance = with_jitter(covariance, prior)
     return centred + ensemble.mean.unsqueeze(-1), covariance
 
 

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from headstart.errors import ProblemError
 from headstart.models.begp import BEGP, EGP
-from headstart.models.embedding import SampledEmbedding
-from headstart.models.kernels import GPyTorchKernel
+from headstart.models.embedding import FullCovarianceEmbedding, MeanFieldEmbedding, PointEmbedding
+from headstart.models.kernels import RBF, Matern52
 
 _KINDS: dict[str, type[BEGP]] = {"begp": BEGP, "egp": EGP}
+_EMBEDDINGS = (PointEmbedding, MeanFieldEmbedding, FullCovarianceEmbedding)
 _TENSORS = ("train_X", "train_Y", "train_Yvar", "bounds", "vector")
 
 
@@ -26,19 +27,20 @@ def model_class(name: str) -> type[BEGP]:
 
 def model_state(model: BEGP) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Everything needed to rebuild a fitted model without fitting."""
-    if isinstance(model.structure.kernel, GPyTorchKernel):
+    kernel, embedding = model.structure.kernel, model.variational_family
+    if type(kernel) not in (Matern52, RBF) or type(embedding) not in _EMBEDDINGS:
         raise ProblemError(
-            "A model with a custom GPyTorch kernel cannot be saved: the file would have to hold code. "
+            "A model with a custom kernel or embedding cannot be saved: the file would have to hold code. "
             "Save the data and fit again."
         )
     tensors = {name: getattr(model, name) for name in _TENSORS}
     settings = {
         "kind": "egp" if isinstance(model, EGP) else "begp",
         "general": [[column, levels] for column, levels in model.general.items()],
-        "kernel": model.structure.kernel.name,
-        "embedding": model.structure.embeddings[0].name,
+        "kernel": kernel.name,
+        "embedding": embedding.name,
         "latent_dims": list(model.structure.latent_dims),
-        "posterior_draws": model.posterior_draws,
+        "posterior_draws": model.variational_draws,
         "seed": model.seed,
         "elbo": model.elbo,
     }
@@ -53,7 +55,6 @@ def model_from_state(
 ) -> BEGP:
     """The model that `model_state` described."""
     general = {int(column): int(levels) for column, levels in settings["general"]}
-    embedding = settings["embedding"]
     model = model_class(settings["kind"])(
         tensors["train_X"],
         tensors["train_Y"],
@@ -61,7 +62,7 @@ def model_from_state(
         train_Yvar=tensors.get("train_Yvar"),
         latent_dim=dict(zip(general, settings["latent_dims"], strict=True)),
         kernel=settings["kernel"],
-        embedding=SampledEmbedding() if embedding == SampledEmbedding.name else embedding,
+        embedding=settings["embedding"],
         bounds=tensors.get("bounds"),
         posterior_draws=settings["posterior_draws"],
         device=device,

@@ -7,8 +7,8 @@ machine that does other things as well, waiting for the second thread can take t
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch
 from threadpoolctl import ThreadpoolController
@@ -17,31 +17,47 @@ from threadpoolctl import ThreadpoolController
 _SMALL = 2**20
 
 _lock = threading.Lock()
-_users = 0
-_threads_before = 1
-_blas = ThreadpoolController()
+_controller = ThreadpoolController()
 
 
-@contextmanager
-def threads_for(entries: int) -> Iterator[None]:
-    """One thread inside the block when the work is small; L-BFGS-B's own tiny algebra always has one.
+class _Shared:
+    """A process-wide setting that the first block to enter makes and the last one to leave undoes."""
 
-    Nested and concurrent blocks share the setting: the last one out restores it.
-    """
-    global _users, _threads_before
-    with _blas.limit(limits=1, user_api="blas"):
-        if entries > _SMALL:
-            yield
-            return
+    def __init__(self, change: Callable[[], Callable[[], None]]) -> None:
+        self._change = change
+        self._users = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
         with _lock:
-            if _users == 0:
-                _threads_before = torch.get_num_threads()
-                torch.set_num_threads(1)
-            _users += 1
+            if self._users == 0:
+                self._undo = self._change()
+            self._users += 1
         try:
             yield
         finally:
             with _lock:
-                _users -= 1
-                if _users == 0:
-                    torch.set_num_threads(_threads_before)
+                self._users -= 1
+                if self._users == 0:
+                    self._undo()
+
+
+def _one_blas_thread() -> Callable[[], None]:
+    limiter = _controller.limit(limits=1, user_api="blas")
+    return limiter.restore_original_limits
+
+
+def _one_torch_thread() -> Callable[[], None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    return lambda: torch.set_num_threads(before)
+
+
+_blas_limited, _torch_limited = _Shared(_one_blas_thread), _Shared(_one_torch_thread)
+
+
+@contextmanager
+def threads_for(entries: int) -> Iterator[None]:
+    """One thread inside the block when the work is small; L-BFGS-B's own tiny algebra always has one."""
+    with _blas_limited(), _torch_limited() if entries <= _SMALL else nullcontext():
+        yield
