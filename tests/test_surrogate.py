@@ -248,6 +248,11 @@ def test_an_observed_surrogate_survives_saving(tmp_path, surrogate):
     pd.testing.assert_frame_equal(hs.load(tmp_path / "s.headstart").suggest(NEW), told.suggest(NEW))
 
 
+def flipped(data: bytes) -> bytes:
+    """One bit of the last tensor."""
+    return data[:-40] + bytes([data[-40] ^ 1]) + data[-39:]
+
+
 def rewrite(path, change_tensors=None, change_header=None):
     from safetensors import safe_open
 
@@ -269,6 +274,7 @@ def rewrite(path, change_tensors=None, change_header=None):
         (lambda p: p.write_bytes(os.urandom(500)), "damaged"),
         (lambda p: p.unlink(), "no file"),
         (lambda p: save_file({"a": torch.zeros(1)}, p), "not a saved surrogate"),
+        (lambda p: p.write_bytes(flipped(p.read_bytes())), "damaged"),
         (lambda p: rewrite(p, change_header=lambda h: h.update(format=99)), "upgrade"),
         (lambda p: rewrite(p, change_header=lambda h: h.pop("problem")), "damaged"),
         (lambda p: rewrite(p, change_header=lambda h: h["model"].update(kernel="x")), "damaged"),
@@ -277,7 +283,7 @@ def rewrite(path, change_tensors=None, change_header=None):
             lambda p: rewrite(p, change_tensors=lambda t: t.update(vector=t["vector"][:3])),
             "damaged",
         ),
-        (lambda p: rewrite(p, change_tensors=lambda t: t["vector"].fill_(float("nan"))), "NaN"),
+        (lambda p: rewrite(p, change_tensors=lambda t: t["vector"].fill_(float("nan"))), "damaged"),
     ],
 )
 def test_a_damaged_file_is_a_clear_error(tmp_path, surrogate, damage, message):
@@ -289,8 +295,12 @@ def test_a_damaged_file_is_a_clear_error(tmp_path, surrogate, damage, message):
 
 
 def test_saving_where_nothing_can_be_saved_loses_nothing(tmp_path, surrogate):
-    with pytest.raises(FileFormatError, match="does not exist"):
+    with pytest.raises(FileFormatError, match="No such file or directory"):
         surrogate.save(tmp_path / "nowhere" / "s.headstart")
+    with pytest.raises(FileFormatError, match="directory"):
+        surrogate.save(tmp_path)
+    with pytest.raises(FileFormatError, match="is a folder"):
+        hs.load(tmp_path)
     path = tmp_path / "s.headstart"
     surrogate.save(path)
     before = path.read_bytes()
@@ -409,3 +419,46 @@ def test_a_suggestion_depends_on_its_seed_alone(surrogate):
         answers.append(surrogate.suggest(NEW, n=2))
         assert torch.rand(1) == expected  # the caller's random numbers are as they were
     pd.testing.assert_frame_equal(*answers, check_exact=True)
+
+
+def test_a_saved_file_is_readable_by_others(tmp_path, surrogate):
+    surrogate.save(tmp_path / "s.headstart")
+    (tmp_path / "other").write_bytes(b"")
+    assert (tmp_path / "s.headstart").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_the_task_may_stand_beside_the_table(surrogate):
+    rows = pd.DataFrame({"x": [0.2, 0.4], "y": [1.0, 2.0]})
+    beside, inside = surrogate.observe(rows, task=NEW), surrogate.observe(rows.assign(**NEW))
+    pd.testing.assert_frame_equal(beside.predict(rows, task=NEW), inside.predict(rows.assign(**NEW)))
+    one = surrogate.observe({"x": 0.2, "y": 1.0}, task=NEW)  # a single experiment
+    assert len(one.model.train_X) == len(surrogate.model.train_X) + 1
+    with pytest.raises(DataError, match=r"assign\(\*\*task\)"):
+        surrogate.predict(rows)
+    with pytest.raises(DataError, match="Series"):
+        surrogate.predict(rows.iloc[0])
+
+
+def test_slips_are_warned_of(surrogate):
+    with pytest.warns(hs.errors.DataWarning, match=r"row 1: 'x' is 40 and its bounds are 0 and 1"):
+        surrogate.predict(pd.DataFrame({"task": "new", "x": [0.2, 40.0]}))
+    with pytest.warns(hs.errors.DataWarning, match="'legacy 0' and 'Legacy 0 '"):
+        surrogate.suggest({"task": "Legacy 0 "})
+
+
+def test_what_cannot_be_computed_is_refused():
+    archive = toy_frame(tasks=2)
+    with pytest.raises(DataError, match="too large"):
+        hs.fit(archive.assign(y=[1e200] + [1.0] * 9), PROBLEM)
+    with pytest.raises(ProblemError, match="seed"):
+        hs.fit(archive, PROBLEM, seed=-1)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_missing_gpu_is_a_clear_error():
+    with pytest.raises(ProblemError, match="needs a GPU"):
+        hs.fit(toy_frame(tasks=2), PROBLEM, device="cuda")
+
+
+def test_a_surrogate_says_what_it_is(surrogate):
+    assert repr(surrogate) == "Surrogate(minimize y over x; 25 rows, 5 of task; BEGP)"

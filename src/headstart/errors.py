@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "DataError",
+    "DataWarning",
     "FileFormatError",
     "HeadstartError",
     "MissingExtraError",
@@ -60,6 +61,10 @@ installed. Run: pip install "headstart[web]"
 
     def __str__(self) -> str:
         return f'{self.feature} needs packages that are not installed. Run: pip install "headstart[{self.extra}]"'
+
+
+class DataWarning(UserWarning):
+    """Warned of data that can be used but look like a slip: a unit, a spelling."""
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -6,13 +6,14 @@ read, a newer one refused with a word about what to do.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from headstart.errors import FileFormatError
@@ -23,19 +24,23 @@ _KEY = "headstart"
 
 def write_file(path: str | Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
     """Write a file as a whole or not at all: a crash in the middle leaves what was there before."""
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileFormatError(f"Cannot save to {target}: the folder {target.parent} does not exist.")
-    metadata = {_KEY: json.dumps({"format": FORMAT, **header})}
+    contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    whole = {"format": FORMAT, **header, "checksum": _checksum(contiguous)}
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_file(contiguous, temporary, metadata=metadata)
-        os.replace(temporary, target)
+        with temporary.open("wb") as file:
+            file.write(save(contiguous, metadata={_KEY: json.dumps(whole)}))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        raise FileFormatError(f"Cannot save to {target}: {error.strerror}.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def read_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -44,22 +49,29 @@ def read_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
     source = Path(path)
     if not source.is_file():
-        raise FileFormatError(f"There is no file {source}.")
+        raise FileFormatError(f"{source} is a folder." if source.is_dir() else f"There is no file {source}.")
     try:
         with safe_open(source, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         header = json.loads(metadata[_KEY])
         version = int(header["format"])
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise FileFormatError(
-            f"{source} is not a saved surrogate, or is damaged ({error}). Save it again from a fit."
+            f"{source} is not a saved surrogate, or is damaged. Give a file that Surrogate.save wrote."
         ) from error
     if version > FORMAT:
         raise FileFormatError(
             f"{source} has format {version}, this Headstart reads up to {FORMAT}: "
             "upgrade with pip install --upgrade headstart."
         )
-    if not all(torch.isfinite(value).all() for value in tensors.values()):
-        raise FileFormatError(f"{source} holds NaN or infinity: it is damaged. Save it again from a fit.")
+    if header.get("checksum") != _checksum(tensors):
+        raise FileFormatError(f"{source} is damaged: its numbers are not those that were saved. Save it again.")
     return tensors, header
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + tensors[name].numpy().tobytes())
+    return digest.hexdigest()

@@ -9,6 +9,7 @@ This is the paper's Algorithm BO, one step a method:
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from headstart.acquisition import criterion_for, maximise_over_box, probability_of_best
-from headstart.errors import DataError, FileFormatError, ModelError, ProblemError
+from headstart.errors import DataError, DataWarning, FileFormatError, ModelError, ProblemError
 from headstart.models import BEGP
 from headstart.models.inference import Inference, Progress
 from headstart.models.kernels import Kernel
@@ -32,9 +33,11 @@ from headstart.version import __version__
 _PREDICTION = ("mean", "sd", "lower", "upper", "score")
 # Entries of the largest array in a prediction: rows x draws x training rows.
 _PREDICTION_SIZE = 2**24
+# Squares of larger outcomes overflow.
+_LARGEST = 1e150
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Surrogate:
     """A fitted surrogate of one problem. Immutable: `observe` returns another.
 
@@ -47,17 +50,28 @@ class Surrogate:
     model: BEGP
     unit: float
 
-    def predict(self, rows: Table, *, interval: float = 0.8, noise: bool = True) -> pd.DataFrame:
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{size} of {name}" for name, size in zip(self.levels.general, self.levels.sizes, strict=True)
+        )
+        return (
+            f"Surrogate({self.problem.goal} {self.problem.objective} over {', '.join(self.problem.inputs)}; "
+            f"{len(self.model.train_X)} rows, {counts}; {type(self.model).__name__})"
+        )
+
+    def predict(
+        self, rows: Table, *, task: Task | None = None, interval: float = 0.8, noise: bool = True
+    ) -> pd.DataFrame:
         """Mean, standard deviation and central interval of the objective at each row.
 
         Args:
             rows: a table with the inputs and general inputs; labels never seen are tasks without data.
+            task: the label of each general input, instead of columns of them.
             interval: the probability that the outcome lies between `lower` and `upper`.
             noise: predict a measurement (True) or the noise-free response (False).
         """
-        if not 0 < interval < 1:
-            raise ProblemError(f"interval={interval} must lie between 0 and 1, such as 0.8.")
-        checked, _ = rows_from_frame(rows, self.problem, self.levels, with_objective=False)
+        _check_interval(interval)
+        checked, _ = rows_from_frame(rows, self.problem, self.levels, with_objective=False, task=task)
         # All levels never seen are alike, so they share one set of draws: a row's answer does not depend on the others.
         codes = np.minimum(checked.codes, self.levels.sizes)
         frame = self._predictions(self._points(replace(checked, codes=codes)), interval, noise=noise)
@@ -92,6 +106,7 @@ class Surrogate:
         """
         if n < 1:
             raise ProblemError(f"n={n}: ask for at least one experiment.")
+        _check_interval(interval)
         codes, levels = task_codes(task, self.problem, self.levels)
         task_levels = torch.from_numpy(codes).to(self.model.train_X)
 
@@ -113,9 +128,14 @@ class Surrogate:
         frame.attrs["score"] = meaning
         return frame if index is None else frame.set_index(index)
 
-    def observe(self, rows: Table) -> Surrogate:
-        """A surrogate that has also learned from these experiments, warm-started from this one."""
-        checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True)
+    def observe(self, rows: Table, *, task: Task | None = None) -> Surrogate:
+        """Another surrogate, which has also learned from these experiments, warm-started from this one.
+
+        Args:
+            rows: a table with the inputs, the general inputs and the objective.
+            task: the label of each general input, instead of columns of them.
+        """
+        checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True, task=task)
         model = self.model.observe(self._points(checked), _outcomes(checked, self.problem, self.unit))
         return replace(self, levels=levels, model=model)
 
@@ -250,6 +270,12 @@ def fit(
     >>> surrogate.suggest(task={"pump": "new"}).columns.tolist()
     ['flow', 'mean', 'sd', 'lower', 'upper', 'score']
     """
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"fit takes a table and then a headstart.Problem, not a {type(problem).__name__}.")
+    if not isinstance(seed, int) or seed < 0:
+        raise ProblemError(f"seed={seed!r} must be a whole number from 0 on.")
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise ProblemError("device='cuda' needs a GPU that torch can see; there is none. Leave it out to use the CPU.")
     for name in [*problem.inputs, *problem.general]:
         if name in _PREDICTION:
             raise ProblemError(f"Column {name!r} has the name of a prediction: rename it.")
@@ -288,19 +314,38 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Surrogate:
 def _points(rows: Rows, problem: Problem) -> Float[Tensor, "n d"]:
     """Rows as the model sees them: inputs in [0, 1] by the problem's bounds, then level codes."""
     low, high = problem.bounds
-    return torch.from_numpy(np.hstack([(rows.inputs - low) / (high - low), rows.codes]))
+    unit = (rows.inputs - low) / (high - low)
+    far = (unit < -1.0) | (unit > 2.0)
+    if far.any():
+        row, column = np.argwhere(far)[0]
+        name = list(problem.inputs)[column]
+        warnings.warn(
+            f"{int(far.any(axis=1).sum())} rows lie far outside of the bounds, the first is row {row}: {name!r} is "
+            f"{rows.inputs[row, column]:g} and its bounds are {low[column]:g} and {high[column]:g}. A slip of units?",
+            DataWarning,
+            stacklevel=3,
+        )
+    return torch.from_numpy(np.hstack([unit, rows.codes]))
 
 
 def _unit_of(rows: Rows) -> float:
     """The size of a typical difference between outcomes, or of the outcomes if they do not differ."""
     outcomes = np.asarray(rows.objective)
-    spread, size = float(outcomes.std()), float(np.abs(outcomes).max())
+    size = float(np.abs(outcomes).max())
+    if size > _LARGEST:
+        raise DataError(f"The objective holds {size:g}, too large to compute with. Use a larger unit or its logarithm.")
+    spread = float(outcomes.std())
     return spread if spread > 1e-12 * size else size or 1.0
 
 
 def _outcomes(rows: Rows, problem: Problem, unit: float) -> Float[Tensor, "n 1"]:
     """The objective as the model sees it: near 1, and more is better."""
     return torch.from_numpy(problem.sign / unit * np.asarray(rows.objective)).unsqueeze(-1)
+
+
+def _check_interval(interval: float) -> None:
+    if not 0 < interval < 1:
+        raise ProblemError(f"interval={interval} must lie between 0 and 1, such as 0.8.")
 
 
 def _unit_box(points: Float[Tensor, "n d"]) -> Float[Tensor, "2 d"]:

@@ -174,6 +174,7 @@ def test_as_frame() -> None:
     assert as_frame(frame) is frame
     assert as_frame({"x": [1]}).equals(frame)
     assert as_frame([{"x": 1}]).equals(frame)
+    assert as_frame({"x": 1}).equals(frame)  # a single row
     assert len(as_frame([])) == 0
 
 
@@ -185,7 +186,7 @@ def test_as_frame() -> None:
         ([[1, 2]], "[[1, 2]] of type list"),
         (pd.Series([1]), "of type Series"),
         (np.eye(2), "of type ndarray"),
-        ({"x": 1}, "list of mappings"),
+        ({"x": [1, 2], "y": [1]}, "list of mappings"),
         ({"x": [1], "y": [1, 2]}, "equal length"),
     ],
 )

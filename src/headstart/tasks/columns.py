@@ -32,12 +32,15 @@ def as_frame(table: Table) -> pd.DataFrame:
     """
     if isinstance(table, pd.DataFrame):
         return table
+    if isinstance(table, Mapping) and table and all(np.isscalar(value) for value in table.values()):
+        return pd.DataFrame([dict(table)])
     rows = isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table)
     if not rows and not isinstance(table, Mapping):
         raise DataError(
             f"A table must be a pandas.DataFrame, a mapping from names to columns or a list of "
             f"mappings, one a row, not {_show(table)} of type {type(table).__name__}. "
-            f"Read a file with pandas.read_csv or pandas.read_excel first."
+            f"Read a file with pandas.read_csv or pandas.read_excel first; a row of a frame stays "
+            f"a table as frame.loc[[label]]."
         )
     try:
         return pd.DataFrame(table)

@@ -5,13 +5,14 @@ Only that order reaches the model, so renaming labels changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from headstart.errors import FileFormatError, ProblemError, did_you_mean
+from headstart.errors import DataWarning, FileFormatError, ProblemError, did_you_mean
 from headstart.shapes import Int
 from headstart.tasks.columns import Table, as_frame, labels, require_columns
 from headstart.tasks.problem import Problem
@@ -68,6 +69,7 @@ class Levels:
         for column, (name, known) in enumerate(zip(self.general, self.labels, strict=True)):
             places, found = labels(frame, name)
             order = {text: code for code, text in enumerate(dict.fromkeys((*known, *found)))}
+            _warn_of_near_spellings(name, order)
             codes[:, column] = np.array([order[text] for text in found], dtype=np.int64)[places]
             extended.append(tuple(order))
         return codes, Levels(self.general, tuple(extended))
@@ -92,3 +94,16 @@ class Levels:
                 f"{len(levels.labels)}. The file is damaged; save it again from the original data."
             )
         return levels
+
+
+def _warn_of_near_spellings(name: str, texts: Iterable[str]) -> None:
+    """Labels that differ in case or blanks alone are most likely one label."""
+    first: dict[str, str] = {}
+    for text in texts:
+        other = first.setdefault("".join(text.split()).casefold(), text)
+        if other != text:
+            warnings.warn(
+                f"{name!r} has the labels {other!r} and {text!r}, which are two: spell them alike if they are one.",
+                DataWarning,
+                stacklevel=2,
+            )

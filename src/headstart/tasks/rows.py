@@ -70,7 +70,12 @@ def rows_from_frame(
             frame = pd.DataFrame(columns=[*problem.inputs, *problem.general, problem.objective])
     if task is not None:
         frame = _with_task(frame, _task_labels(task, problem))
-    require_columns(frame, [*problem.inputs, *problem.general])
+    require_columns(frame, problem.inputs)
+    if not any(name in frame for name in problem.general):
+        raise DataError(
+            f"The table does not say which task its rows are of: it has no column {problem.general[0]!r}. "
+            "Add the general columns, as in frame.assign(**task)."
+        )
     inputs = np.column_stack([numbers(frame, name) for name in problem.inputs])
     codes, extended = levels.encode(frame)
     objective = None
