@@ -39,7 +39,7 @@ def measure(contender: str, size: str, device: str) -> None:
     print(json.dumps({"seconds": seconds, "peak_memory_gb": peak_memory_gb()}))
 
 
-def run(contender: str, size: str, device: str, limit: float) -> dict:
+def run(contender: str, size: str, device: str, limit: float | None) -> dict:
     """Start that process, and stop it when it takes too long."""
     command = [sys.executable, "-m", "benchmarks", "--measure", contender, size, "--device", device]
     try:
@@ -64,15 +64,16 @@ def main() -> None:
         return
     sizes = [s for s in SIZES if not arguments.sizes or s.split()[0] in arguments.sizes]
     peers = ["MultiTaskGP", "SaasFullyBayesianMultiTaskGP"] if arguments.device == "cpu" else []
-    results: dict[str, dict] = {}
-    print(f"{'':20}{'cold fit':>10}{'update':>9}{'suggest':>9}{'memory':>9}", *(f"{p:>30}" for p in peers))
-    for size in sizes:
-        results[size] = {name: run(name, size, arguments.device, arguments.limit) for name in ["headstart", *peers]}
-        print(row(size, results[size], peers), flush=True)
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{arguments.device}.json"
-    path.write_text(json.dumps({"settings": settings(arguments), "results": results}, indent=2) + "\n")
-    print(f"\nwritten to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
+    results = json.loads(path.read_text()) if path.exists() else {}
+    print(f"{'':20}{'cold fit':>10}{'update':>9}{'suggest':>9}{'memory':>9}", *(f"{p:>30}" for p in peers))
+    for size in sizes:
+        measured = {"headstart": run("headstart", size, arguments.device, None)}
+        measured |= {peer: run(peer, size, arguments.device, arguments.limit) for peer in peers}
+        results[size] = {"settings": settings(arguments), **measured}
+        path.write_text(json.dumps(results, indent=2) + "\n")  # what is measured is kept, size by size
+        print(row(size, measured, peers), flush=True)
 
 
 def row(size: str, measured: dict[str, dict], peers: list[str]) -> str:

@@ -129,11 +129,7 @@ class BEGP(EnsembleModel):
         self.seed = 0
         self.elbo: float | None = None
         self.evaluations = 0
-        self.register_buffer("train_X", X, persistent=False)
-        self.register_buffer("train_Y", Y, persistent=False)
-        self.register_buffer("train_Yvar", Yvar, persistent=False)
-        self.register_buffer("bounds", checked_bounds(bounds, X, self._numeric), persistent=False)
-        self.register_buffer("vector", None)
+        self._hold(X, Y, Yvar, checked_bounds(bounds, X, self._numeric))
         self.scaling = self._scaling_of_data()
         self.likelihood = GaussianLikelihood(noise_constraint=Positive()).to(X)
 

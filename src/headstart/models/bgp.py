@@ -113,14 +113,10 @@ class BGP(EnsembleModel):
             raise ProblemError("posterior_draws, warmup and thinning must be at least 1.")
         self.seed = 0
         self._numeric = [column for column in range(X.shape[-1]) if column not in self.general]
-        self.register_buffer("train_X", X, persistent=False)
-        self.register_buffer("train_Y", Y, persistent=False)
-        self.register_buffer("train_Yvar", Yvar, persistent=False)
-        self.register_buffer("bounds", checked_bounds(bounds, X, self._numeric), persistent=False)
-        # Moments of the prior and S draws of the posterior, in the order of the layout.
+        self._hold(X, Y, Yvar, checked_bounds(bounds, X, self._numeric))
+        # Moments of the prior, in the order of the layout.
         self.register_buffer("prior_mean", None)
         self.register_buffer("prior_sd", None)
-        self.register_buffer("vector", None)
         self.scaling = Scaling.of(
             X[:, self._numeric],
             Y.squeeze(-1),

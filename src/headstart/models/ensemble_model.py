@@ -49,6 +49,14 @@ class EnsembleModel(Model):
     def _joint_inputs(self, X: Float[Tensor, "*b q d"]) -> Float[Tensor, "b s q d2"]:
         """Test points as every member of the ensemble sees them."""
 
+    def _hold(self, X: Tensor, Y: Tensor, Yvar: Tensor | None, bounds: Tensor | None) -> None:
+        """Keep the rows, which a state dict leaves out, and room for the fitted parameters, which it holds."""
+        self.register_buffer("train_X", X, persistent=False)
+        self.register_buffer("train_Y", Y, persistent=False)
+        self.register_buffer("train_Yvar", Yvar, persistent=False)
+        self.register_buffer("bounds", bounds, persistent=False)
+        self.register_buffer("vector", None)
+
     @property
     def num_outputs(self) -> int:
         """One output."""

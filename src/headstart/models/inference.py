@@ -41,11 +41,11 @@ class LBFGS:
     screening: int = 25
     screening_draws: int = 8
     iterations: int = 100
-    tolerance: float = 1e-5
+    tolerance: float = 1e-4
 
 
 # From a previous posterior few iterations are left to do; more of them would only fit the draws.
-WARM = LBFGS(restarts=3, screening=6, iterations=16, tolerance=1e-4)
+WARM = LBFGS(restarts=3, screening=6, iterations=16)
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,15 @@ def resolve_inference(inference: str | Inference) -> Inference:
 
 
 def draws_for(rows: int) -> int:
-    """How many fixed draws a data set needs: 64 up to 75 rows, falling to 8 from 600 on.
+    """How many fixed draws a data set needs: 64 up to 50 rows, falling to 8 from 400 on.
 
     With too few, the latents arrange themselves around the draws, and the bound is worth less than it says. Many rows
     pin the latents down, so that log p(y | Z) is nearly quadratic over q(Z), and matched draws integrate that exactly.
 
     >>> [draws_for(rows) for rows in (25, 200, 840)]
-    [64, 24, 8]
+    [64, 16, 8]
     """
-    return min(max(2400 // rows, 4), 32) * 2
+    return min(max(1600 // rows, 4), 32) * 2
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,10 @@ def _blocked_inverse(factor: Float[Tensor, "*batch n n"]) -> Float[Tensor, "*bat
     batch, n = factor.shape[:-2], factor.shape[-1]
     block = -(-n // _BLOCKS)
     size = block * _BLOCKS
-    padded = torch.eye(size, dtype=factor.dtype, device=factor.device).repeat(*batch, 1, 1)
-    padded[..., :n, :n] = factor
+    padded = factor
+    if size > n:
+        padded = torch.eye(size, dtype=factor.dtype, device=factor.device).repeat(*batch, 1, 1)
+        padded[..., :n, :n] = factor
     diagonal = _diagonal_blocks(padded, block)
     identity = torch.eye(block, dtype=factor.dtype, device=factor.device)
     inverse = torch.linalg.solve_triangular(diagonal, identity.expand_as(diagonal), upper=False)

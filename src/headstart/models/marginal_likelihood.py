@@ -39,8 +39,10 @@ def squared_distance(
     # Centred, because the expansion loses digits to a common offset. (A mean of no rows would be NaN.)
     centre = right.sum(-2, keepdim=True).detach() / max(right.shape[-2], 1)
     left, right = left - centre, right - centre
-    norms = left.square().sum(-1, keepdim=True) + right.square().sum(-1).unsqueeze(-2)
-    return (norms - 2.0 * (left @ right.mT)).clamp_min_(0.0)
+    # |u|^2 - 2 u.v + |v|^2 = [-2 u, |u|^2, 1] . [v, 1, |v|^2]
+    left = torch.cat([-2.0 * left, left.square().sum(-1, keepdim=True), torch.ones_like(left[..., :1])], -1)
+    right = torch.cat([right, torch.ones_like(right[..., :1]), right.square().sum(-1, keepdim=True)], -1)
+    return (left @ right.mT).clamp_min_(0.0)
 
 
 def _log_density_and_slope(
@@ -120,10 +122,12 @@ def _stationary_block(
     K = v * k
     K.diagonal(dim1=-2, dim2=-1).add_(noise)
     value, slope, weights = _log_density_and_slope(K, residual)
-    grad_variance = (slope * k).sum((-2, -1))
+    grad_variance = torch.linalg.vecdot(slope.flatten(1), k.flatten(1))
     grad_noise = slope.diagonal(dim1=-2, dim2=-1).clone()
-    H = slope.mul_(dk).mul_(v)
-    grad_U = 4.0 * (H.sum(-1, keepdim=True) * U - H @ U)
+    # H U and the row sums of H in one product; v, a factor of H, comes last: each pass over n x n entries counts.
+    H = slope.mul_(dk)
+    products = H @ torch.nn.functional.pad(U, (0, 1), value=1.0)
+    grad_U = 4.0 * v * (products[..., -1:] * U - products[..., :-1])
     return value, grad_U, grad_variance, grad_noise, -weights
 
 

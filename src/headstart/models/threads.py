@@ -14,7 +14,7 @@ import torch
 from threadpoolctl import ThreadpoolController
 
 # Entries of a batch of covariance matrices below which one thread is faster.
-_SMALL = 2**20
+_SMALL = 2**18
 
 _lock = threading.Lock()
 _controller = ThreadpoolController()
