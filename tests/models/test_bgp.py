@@ -355,8 +355,9 @@ def test_on_the_gpu(archive):
     on_cpu = BGP(X, Y, {1: 6}, task=NEW).fit(seed=0)
     on_gpu = BGP(X, Y, {1: 6}, task=NEW, device="cuda").fit(seed=0)
     expected = on_cpu.posterior(points).mixture_mean
-    torch.testing.assert_close(on_gpu.posterior(points).mixture_mean.cpu(), expected)
-    torch.testing.assert_close(on_gpu.cpu().posterior(points).mixture_mean, expected)
+    # The legacy fits are two optimisations, which stop where their tolerance says.
+    torch.testing.assert_close(on_gpu.posterior(points).mixture_mean.cpu(), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(on_gpu.cpu().posterior(points).mixture_mean, expected, rtol=1e-5, atol=1e-5)
 
 
 # ---------------------------------------------------------------------- errors
