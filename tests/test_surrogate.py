@@ -405,6 +405,8 @@ def test_pending_experiments_are_respected(surrogate):
     batch = surrogate.suggest(NEW, n=2)
     assert abs(second["x"].item() - first["x"].item()) > 1e-3
     assert second["x"].item() == pytest.approx(batch["x"].iloc[1], abs=1e-3)
+    nothing_runs = surrogate.suggest(NEW, pending=first[["x"]].iloc[:0])
+    pd.testing.assert_frame_equal(nothing_runs, first)
     candidates = pd.DataFrame({"x": [0.2, 0.5, 0.8]})
     left = surrogate.suggest(NEW, n=2, candidates=candidates, pending=candidates.iloc[[1]])
     assert set(left.index) == {0, 2}

@@ -110,10 +110,12 @@ class Surrogate:
         codes, levels = task_codes(task, self.problem, self.levels)
         task_levels = torch.from_numpy(codes).to(self.model.train_X)
 
-        def read(table: Table) -> Rows:
-            return rows_from_frame(table, self.problem, levels, with_objective=False, task=task)[0]
+        def read(table: Table, *, allow_empty: bool = False) -> Rows:
+            return rows_from_frame(
+                table, self.problem, levels, with_objective=False, task=task, allow_empty=allow_empty
+            )[0]
 
-        running = self.model.train_X[:0] if pending is None else self._points(read(pending))
+        running = self._points(read([] if pending is None else pending, allow_empty=True))
         if candidates is None:
             points, scores, meaning = self._search(task_levels, running, n, seed)
             inputs, index = self._in_user_units(points[:, : len(self.problem.inputs)]), None

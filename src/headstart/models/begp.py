@@ -385,16 +385,12 @@ class BEGP(EnsembleModel):
             raise ModelError(f"{vector.shape[-1]} parameters do not fit this model, it has {expected}.")
         self.vector = vector.detach().to(self.train_X).clone()
         self._forget()
-        noise = self._ensemble_noise.mean() * self.scaling.scale**2
+        noise = observation_noise(self.hyperparameters(), self._data).mean() * self.scaling.scale**2
         self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
 
     def _use_family(self, family: Embedding, draws: int) -> None:
         self.structure = replace(self.structure, embeddings=(family,) * len(self.general))
         self.posterior_draws = draws
-
-    @property
-    def _ensemble_noise(self) -> Float[Tensor, "*s n"]:
-        return observation_noise(self.hyperparameters(), self._data)
 
     def _index_of(self, column: int) -> int:
         columns = list(self.general)
