@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable
 
 import torch
-from botorch.acquisition import LogExpectedImprovement
 from botorch.fit import fit_fully_bayesian_model_nuts, fit_gpytorch_mll
 from botorch.models import MultiTaskGP
 from botorch.models.fully_bayesian_multitask import SaasFullyBayesianMultiTaskGP
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from benchmarks.problems import Timed, family
-from headstart.acquisition import criterion_for, maximise_over_box
+from headstart.acquisition import Space, choose_from_space
 from headstart.models import BEGP
 
 Seconds = dict[str, float]
@@ -85,10 +84,9 @@ def _suggest(model: BEGP, timed: Timed) -> torch.Tensor:
     box = torch.zeros_like(model.train_X[:2])
     box[1] = 1.0
     measured = model.train_X[model.train_X[:, -1] == task]
-    criterion = criterion_for(model, measured, measured[:0], seed=0)
-    assert isinstance(criterion.function, LogExpectedImprovement) or len(measured) == 0
-    point, _ = maximise_over_box(criterion, box, {box.shape[-1] - 1: task}, seed=0)
-    return point
+    space = Space(box, {box.shape[-1] - 1: task})
+    choice = choose_from_space(model, space, measured, measured[:0], n=1, acquisition="auto", seed=0)
+    return choice.points[0]
 
 
 def _fit_multi_task(timed: Timed) -> MultiTaskGP:

@@ -10,8 +10,10 @@ This is the paper's Algorithm BO, one step a method:
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import gpytorch
 import numpy as np
@@ -19,8 +21,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from headstart.acquisition import criterion_for, maximise_over_box, probability_of_best
-from headstart.errors import DataError, DataWarning, FileFormatError, ModelError, ProblemError
+from headstart.acquisition import Space, check_acquisition, choose_from_candidates, choose_from_space
+from headstart.errors import DataError, DataWarning, FileFormatError, ModelError, ProblemError, did_you_mean
 from headstart.models import BEGP
 from headstart.models.inference import Inference, Progress
 from headstart.models.kernels import Kernel
@@ -84,6 +86,8 @@ class Surrogate:
         *,
         candidates: Table | None = None,
         pending: Table | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        acquisition: str = "auto",
         seed: int = 0,
         interval: float = 0.8,
     ) -> pd.DataFrame:
@@ -96,17 +100,22 @@ class Surrogate:
         - "probability of best" over `candidates`. Those measured or pending are left out, and of equal ones the first
           is taken.
 
+        No experiment is suggested that was measured on this task or is pending.
+
         Args:
             task: the label of each general input, such as {"catalyst": "new"}; it may be new.
             n: how many experiments are to run at the same time.
             candidates: a table of the possible experiments, when they can be listed.
             pending: a table of experiments of this task that are running; what is suggested takes them into account.
+            fixed: inputs that are not free this time, such as {"flow": 15}.
+            acquisition: "auto", or "thompson" for the best points of functions sampled from the posterior.
             seed: of the search.
             interval: as in `predict`.
         """
         if n < 1:
             raise ProblemError(f"n={n}: ask for at least one experiment.")
         _check_interval(interval)
+        check_acquisition(acquisition)
         codes, levels = task_codes(task, self.problem, self.levels)
         task_levels = torch.from_numpy(codes).to(self.model.train_X)
 
@@ -115,19 +124,25 @@ class Surrogate:
                 table, self.problem, levels, with_objective=False, task=task, allow_empty=allow_empty
             )[0]
 
+        measured = self._measured(task_levels)
         running = self._points(read([] if pending is None else pending, allow_empty=True))
         if candidates is None:
-            points, scores, meaning = self._search(task_levels, running, n, seed)
-            inputs, index = self._in_user_units(points[:, : len(self.problem.inputs)]), None
+            space = self._space(task_levels, fixed or {})
+            choice = choose_from_space(self.model, space, measured, running, n=n, acquisition=acquisition, seed=seed)
+            inputs, index = self._in_user_units(choice.points[:, : len(self.problem.inputs)]), None
         else:
+            if fixed:
+                raise ProblemError("Give candidates or fixed inputs, not both: the candidates say all that is fixed.")
             rows = read(candidates)
-            points = self._points(rows)
-            chosen, scores = self._choose(points, task_levels, running, n, seed)
-            points, inputs, meaning = points[chosen], rows.inputs[chosen], "probability of best"
-            index = candidates.index[chosen] if isinstance(candidates, pd.DataFrame) else pd.Index(chosen)
+            choice = choose_from_candidates(
+                self.model, self._points(rows), measured, running, n=n, acquisition=acquisition, seed=seed
+            )
+            inputs = rows.inputs[choice.places]
+            index = candidates.index[choice.places] if isinstance(candidates, pd.DataFrame) else pd.Index(choice.places)
         frame = pd.DataFrame(inputs, columns=[*self.problem.inputs])
-        frame = frame.join(self._predictions(points, interval, noise=True)).assign(score=scores)
-        frame.attrs["score"] = meaning
+        frame = frame.join(self._predictions(choice.points, interval, noise=True))
+        frame["score"] = np.multiply(choice.scores, self._unit_of_score(choice.meaning))
+        frame.attrs["score"] = choice.meaning
         return frame if index is None else frame.set_index(index)
 
     def observe(self, rows: Table, *, task: Task | None = None) -> Surrogate:
@@ -171,51 +186,42 @@ class Surrogate:
 
     def _in_user_units(self, unit: Float[Tensor, "n x"]) -> Float[np.ndarray, "n x"]:
         low, high = self.problem.bounds
-        return np.clip(low + unit.cpu().numpy() * (high - low), low, high)
+        values = np.clip(low + unit.cpu().numpy() * (high - low), low, high)
+        for name, grid in self.problem.grids.items():
+            column = list(self.problem.inputs).index(name)
+            values[:, column] = grid[np.abs(values[:, [column]] - grid).argmin(-1)]
+        return values
 
     def _measured(self, task: Float[Tensor, " g"]) -> Float[Tensor, "m d"]:
         rows = self.model.train_X
         return rows[(rows[:, len(self.problem.inputs) :] == task).all(-1)]
 
-    def _search(
-        self, task: Float[Tensor, " g"], pending: Float[Tensor, "p d"], n: int, seed: int
-    ) -> tuple[Float[Tensor, "n d"], list[float], str]:
-        """Greedily one point after another, each knowing those before it as pending."""
-        measured = self._measured(task)
-        offset = len(self.problem.inputs)
-        fixed = {offset + g: float(code) for g, code in enumerate(task)}
-        box = _unit_box(self.model.train_X)
-        known, scores, meaning = len(pending), [], ""
-        for step in range(n):
-            criterion = criterion_for(self.model, measured, pending, seed=seed)
-            point, value = maximise_over_box(criterion, box, fixed, seed=seed + step)
-            pending = torch.cat([pending, point.unsqueeze(0)])
-            meaning = meaning or criterion.name
-            scores.append(criterion.score(value) * self.unit * (1.0 if criterion.is_log else self.problem.sign))
-        return pending[known:], scores, meaning
+    def _space(self, task: Float[Tensor, " g"], fixed: Mapping[str, Any]) -> Space:
+        """Where the next point of a task may lie, as the model sees it."""
+        names = list(self.problem.inputs)
+        low, high = self.problem.bounds
+        kept = {len(names) + g: float(code) for g, code in enumerate(task)}
+        for name, value in fixed.items():
+            if name not in names:
+                raise ProblemError(f"{name!r} cannot be fixed: it is not an input.{did_you_mean(name, names)}")
+            column = names.index(name)
+            if not isinstance(value, int | float) or not low[column] <= value <= high[column]:
+                raise ProblemError(
+                    f"{name!r} cannot be fixed at {value!r}: give a number from {low[column]:g} to {high[column]:g}."
+                )
+            kept[column] = (value - low[column]) / (high[column] - low[column])
+        box, grids = _unit_box(self.model.train_X), {}
+        for name, grid in self.problem.grids.items():
+            column = names.index(name)
+            grids[column] = torch.from_numpy((grid - low[column]) / (high[column] - low[column])).to(box)
+            box[1, column] = grids[column][-1]
+        return Space(box, kept, grids)
 
-    def _choose(
-        self,
-        points: Float[Tensor, "m d"],
-        task: Float[Tensor, " g"],
-        pending: Float[Tensor, "p d"],
-        n: int,
-        seed: int,
-    ) -> tuple[np.ndarray, list[float]]:
-        """The n candidates most likely to be the best: the batch most likely to hold the best."""
-        taken = torch.cat([self._measured(task), pending])
-        is_taken = torch.isclose(points.unsqueeze(1), taken.unsqueeze(0), rtol=0.0, atol=1e-9).all(-1).any(-1)
-        # Equal candidates would share one probability among them.
-        _, first = np.unique(points.cpu().numpy(), axis=0, return_index=True)
-        left = np.sort(first[~is_taken.cpu().numpy()[first]])
-        if len(left) < n:
-            raise DataError(
-                f"{len(left)} of {len(points)} candidates differ and have not been measured on this task yet, "
-                f"but {n} were asked for. Add candidates or ask for fewer."
-            )
-        probability = probability_of_best(self.model, points[left], seed=seed)
-        best = probability.argsort(descending=True, stable=True)[:n]
-        return left[best.cpu().numpy()], probability[best].tolist()
+    def _unit_of_score(self, meaning: str) -> float:
+        """From the model's units and direction to the user's."""
+        if meaning == "probability of best":
+            return 1.0
+        return self.unit if meaning == "expected improvement" else self.problem.sign * self.unit
 
     def _predictions(self, points: Float[Tensor, "n d"], interval: float, *, noise: bool) -> pd.DataFrame:
         tail = 0.5 * (1 - interval)

@@ -1,44 +1,129 @@
-"""The best point of a box: gradient search from many starts, all of them one batch."""
+"""The design space of one task, and the best point of it.
+
+Continuous inputs are searched by gradient from many starts, all of them one batch; stepped ones by alternating local
+search, or one by one where they can be listed. BoTorch does each of these.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+import torch
 from botorch.exceptions.warnings import BadInitialCandidatesWarning, OptimizationWarning
-from botorch.optim import optimize_acqf
-from botorch.utils.sampling import manual_seed
+from botorch.optim import optimize_acqf, optimize_acqf_discrete
+from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating, round_discrete_dims
+from botorch.utils.sampling import draw_sobol_samples, manual_seed
 from torch import Tensor
 
 from headstart.acquisition.criteria import Criterion
+from headstart.errors import ProblemError
 from headstart.models.threads import threads_for
-from headstart.shapes import Float
+from headstart.shapes import Bool, Float
+
+# Points of a lattice that are listed and looked at one by one.
+_LISTED = 10_000
+# Nearer than this, as a share of an input's range, two experiments are one.
+_SAME = 1e-6
 
 
-def maximise_over_box(
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Where the next point may lie.
+
+    Attributes:
+        bounds: the box, one column an input or general input.
+        fixed: columns that keep a value: the task's level codes, and inputs that are not free.
+        grids: the values of columns that are stepped, from bound to bound.
+    """
+
+    bounds: Float[Tensor, "2 d"]
+    fixed: Mapping[int, float]
+    grids: Mapping[int, Float[Tensor, " k"]] = field(default_factory=dict)
+
+    @property
+    def free_grids(self) -> dict[int, list[float]]:
+        """The grids of columns that are to be chosen."""
+        return {column: grid.tolist() for column, grid in self.grids.items() if column not in self.fixed}
+
+    @property
+    def size(self) -> float | int:
+        """How many points there are, infinity in a continuous space."""
+        free = self.bounds.shape[-1] - len(self.fixed)
+        grids = self.free_grids
+        return math.prod(map(len, grids.values())) if len(grids) == free else math.inf
+
+    def sample(self, count: int, *, seed: int) -> Float[Tensor, "{count} d"]:
+        """Evenly spread points."""
+        points = draw_sobol_samples(self.bounds, n=count, q=1, seed=seed).squeeze(1)
+        points = round_discrete_dims(points, self.free_grids)
+        for column, value in self.fixed.items():
+            points[:, column] = value
+        return points
+
+    def points(self) -> Float[Tensor, "n d"]:
+        """All points of a space of finite size, in order."""
+        grids = self.free_grids
+        listed = [grids.get(column, [self.fixed.get(column, 0.0)]) for column in range(self.bounds.shape[-1])]
+        return torch.cartesian_prod(*(self.bounds.new_tensor(values) for values in listed)).reshape(-1, len(listed))
+
+
+def is_taken(points: Float[Tensor, "n d"], taken: Float[Tensor, "m d"]) -> Bool[Tensor, " n"]:
+    """Which points are, but for rounding, among those taken."""
+    if len(taken) == 0:
+        return torch.zeros(len(points), dtype=torch.bool, device=points.device)
+    return torch.cdist(points, taken, p=math.inf).amin(-1) < _SAME
+
+
+def maximise_over_space(
     criterion: Criterion,
-    bounds: Float[Tensor, "2 d"],
-    fixed: dict[int, float],
+    space: Space,
+    taken: Float[Tensor, "m d"],
     *,
     seed: int,
     restarts: int = 8,
     raw_samples: int = 256,
 ) -> tuple[Float[Tensor, " d"], float]:
-    """The point of the box with the highest value, and that value; `fixed` columns keep theirs."""
+    """The point with the highest value that is not taken yet, and that value."""
     model = criterion.function.model
     work = raw_samples * model.posterior_draws * len(model.train_X)
     # A flat criterion (a one-row archive, a constant objective) is legal: any point is then as good.
     with warnings.catch_warnings(), threads_for(work), manual_seed(seed):
         warnings.simplefilter("ignore", BadInitialCandidatesWarning)
         warnings.simplefilter("ignore", OptimizationWarning)
-        point, value = optimize_acqf(
-            criterion.function,
-            bounds=bounds,
-            q=1,
-            num_restarts=restarts,
-            raw_samples=raw_samples,
-            fixed_features=fixed,
-            options={"seed": seed, "maxiter": 100},
+        if space.size <= _LISTED:
+            return _best_of(criterion, space.points(), taken, space)
+        common = {
+            "bounds": space.bounds,
+            "q": 1,
+            "num_restarts": restarts,
+            "raw_samples": raw_samples,
+            "fixed_features": dict(space.fixed),
+        }
+        if space.free_grids:
+            point, value = optimize_acqf_mixed_alternating(criterion.function, discrete_dims=space.free_grids, **common)
+        else:
             # A line search that stops early at a maximum of tiny values is no failure to start again from.
-            retry_on_optimization_warning=False,
-        )
+            options = {"seed": seed, "maxiter": 100}
+            point, value = optimize_acqf(
+                criterion.function, options=options, retry_on_optimization_warning=False, **common
+            )
+        if is_taken(point, taken).any():
+            return _best_of(criterion, space.sample(2 * raw_samples, seed=seed), taken, space)
     return point.squeeze(0).detach(), float(value)
+
+
+def _best_of(
+    criterion: Criterion, points: Float[Tensor, "n d"], taken: Float[Tensor, "m d"], space: Space
+) -> tuple[Float[Tensor, " d"], float]:
+    left = points[~is_taken(points, taken)]
+    if len(left) == 0:
+        raise ProblemError(
+            f"All {space.size} settings of the inputs have been measured or are pending on this task. "
+            "Widen the bounds, take smaller steps or fix fewer inputs."
+        )
+    with torch.no_grad():
+        point, value = optimize_acqf_discrete(criterion.function, q=1, choices=left)
+    return point.squeeze(0), float(value)

@@ -14,7 +14,7 @@ from headstart.errors import DataError, ProblemError, did_you_mean
 from headstart.shapes import Float
 from headstart.tasks.columns import Table, as_frame, numbers, require_columns
 
-Bounds: TypeAlias = tuple[float, float]
+Bounds: TypeAlias = tuple[float, float] | tuple[float, float, float]
 Goal: TypeAlias = Literal["maximize", "minimize"]
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ else:  # what a caller gives is checked at run time by `Problem`, which says wha
     Names = Inputs = object
 
 _GOALS = get_args(Goal)
+_MOST_STEPS = 1_000_000  # a grid is held as an array
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -31,8 +32,9 @@ class Problem:
     """What is chosen, what identifies a task, and what is to be made large or small.
 
     Attributes:
-        inputs: the real-valued design variables, each with its (low, high), or None until
-            `resolved` takes the bounds from data. Their order is that of the arrays' columns.
+        inputs: the real-valued design variables, each with its (low, high), or (low, high, step) where only
+            low, low + step, ... can be set, such as (4, 9, 1) for a number of blades; None until `resolved`
+            takes the bounds from data. Their order is that of the arrays' columns.
         general: the columns that identify a system and are no numbers to choose: alloy, machine.
         objective: the measured column.
         goal: "maximize" or "minimize" the objective.
@@ -101,7 +103,17 @@ class Problem:
                 f"The bounds of {', '.join(map(repr, missing))} are not known yet. State them, or "
                 f"take them from data with problem.resolved(frame)."
             )
-        return np.array(list(self.inputs.values()), dtype=np.float64).T
+        return np.array([pair[:2] for pair in self.inputs.values() if pair], dtype=np.float64).T
+
+    @property
+    def grids(self) -> dict[str, Float[np.ndarray, " k"]]:
+        """The values that each stepped input can be set to.
+
+        >>> problem = Problem(inputs={"blades": (4, 9, 1), "flow": (0, 1)}, general=["pump"], objective="head")
+        >>> problem.grids
+        {'blades': array([4., 5., 6., 7., 8., 9.])}
+        """
+        return {name: _grid(*pair) for name, pair in self.inputs.items() if pair and len(pair) == 3}
 
     def resolved(self, frame: Table) -> Problem:
         """This problem with each missing bound filled in with the column's least and largest value.
@@ -204,18 +216,38 @@ def _bounds(name: str, given: object) -> Bounds | None:
     try:
         if not isinstance(given, list | tuple | np.ndarray):
             raise TypeError
-        low, high = (float(edge) for edge in given)
+        low, high, *step = (float(edge) for edge in given)
+        if len(step) > 1:
+            raise ValueError
     except (TypeError, ValueError):
         raise ProblemError(
-            f"The bounds of {name!r} must be two numbers (low, high), or None to take them from "
-            f"the data, not {given!r}."
+            f"The bounds of {name!r} must be two numbers (low, high), three (low, high, step), or None to take them "
+            f"from the data, not {given!r}."
         ) from None
     if not (low < high and math.isfinite(high - low)):
         raise ProblemError(
             f"The bounds of {name!r} must be finite with low < high, not ({low}, {high}). "
             f"Correct them, or give None to take them from the data."
         )
-    return low, high
+    if not step:
+        return low, high
+    if not 0 < step[0] <= high - low:
+        raise ProblemError(
+            f"The step of {name!r} is {step[0]:g}, but between {low:g} and {high:g} it must be positive and at most "
+            f"{high - low:g}. Correct it, or leave it out for a continuous input."
+        )
+    if (high - low) / step[0] > _MOST_STEPS:
+        raise ProblemError(
+            f"The step of {name!r} is {step[0]:g}, so fine between {low:g} and {high:g} that the input is as good as "
+            f"continuous. Leave it out and round the suggestions."
+        )
+    return low, high, step[0]
+
+
+def _grid(low: float, high: float, step: float) -> Float[np.ndarray, " k"]:
+    # Room for rounding: 0, 0.1, ... reaches 0.3 although 3 * 0.1 > 0.3.
+    steps = np.floor((high - low) / step + 1e-9)
+    return np.minimum(low + step * np.arange(steps + 1), high)
 
 
 def _span(values: Float[np.ndarray, " n"]) -> Bounds:

@@ -1,0 +1,101 @@
+"""The next experiments of a task: a batch chosen from a space or from listed candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import torch
+from botorch.models.model import Model
+from torch import Tensor
+
+from headstart.acquisition.candidates import probability_of_best, thompson, winners
+from headstart.acquisition.criteria import criterion_for
+from headstart.acquisition.space import Space, is_taken, maximise_over_space
+from headstart.errors import DataError, ProblemError, did_you_mean
+from headstart.shapes import Float
+
+Acquisition: TypeAlias = Literal["auto", "thompson"]
+
+# Points of a space among which Thompson sampling looks for the best of a sampled function.
+_SAMPLED_POINTS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The chosen points, best first.
+
+    Attributes:
+        points: where.
+        scores: how promising each was when it was chosen.
+        meaning: what the scores are.
+        places: the rows of the candidates that they are, if there were candidates.
+    """
+
+    points: Float[Tensor, "n d"]
+    scores: list[float]
+    meaning: str
+    places: list[int] = field(default_factory=list)
+
+
+def check_acquisition(name: str) -> None:
+    """Refuse an unknown way to choose."""
+    known = get_args(Acquisition)
+    if name not in known:
+        raise ProblemError(f"acquisition={name!r} must be one of {', '.join(known)}.{did_you_mean(name, known)}")
+
+
+def choose_from_space(
+    model: Model,
+    space: Space,
+    measured: Float[Tensor, "m d"],
+    pending: Float[Tensor, "p d"],
+    *,
+    n: int,
+    acquisition: str,
+    seed: int,
+) -> Choice:
+    """Greedily one point after another, each knowing those before it as pending."""
+    if acquisition == "thompson":
+        points = space.points() if space.size <= _SAMPLED_POINTS else space.sample(_SAMPLED_POINTS, seed=seed)
+        return choose_from_candidates(model, points, measured, pending, n=n, acquisition=acquisition, seed=seed)
+    known, scores, meaning = len(pending), [], ""
+    for step in range(n):
+        criterion = criterion_for(model, measured, pending, seed=seed)
+        taken = torch.cat([measured, pending])
+        point, value = maximise_over_space(criterion, space, taken, seed=seed + step)
+        pending = torch.cat([pending, point.unsqueeze(0)])
+        meaning = meaning or criterion.name
+        scores.append(criterion.score(value))
+    return Choice(pending[known:], scores, meaning)
+
+
+def choose_from_candidates(
+    model: Model,
+    candidates: Float[Tensor, "c d"],
+    measured: Float[Tensor, "m d"],
+    pending: Float[Tensor, "p d"],
+    *,
+    n: int,
+    acquisition: str,
+    seed: int,
+) -> Choice:
+    """The n candidates most likely to be the best, which is the batch most likely to hold the best."""
+    free = ~is_taken(candidates, torch.cat([measured, pending])).cpu().numpy()
+    # Equal candidates would share one probability among them.
+    _, first = np.unique(candidates.cpu().numpy(), axis=0, return_index=True)
+    left = np.sort(first[free[first]])
+    if len(left) < n:
+        raise DataError(
+            f"{len(left)} of {len(candidates)} candidates differ and have not been measured on this task yet, "
+            f"but {n} were asked for. Add candidates or ask for fewer."
+        )
+    won = winners(model, candidates[left], seed=seed)
+    probability = probability_of_best(won, len(left))
+    if acquisition == "thompson":
+        best = thompson(won, len(left), n)
+    else:
+        best = probability.argsort(descending=True, stable=True)[:n]
+    places = left[best.cpu().numpy()]
+    return Choice(candidates[places], probability[best].tolist(), "probability of best", places.tolist())
