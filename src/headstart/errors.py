@@ -6,7 +6,8 @@ A message says what was wrong, the value that was given and what to do next.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 __all__ = [
     "DataError",
@@ -16,7 +17,9 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NotFittedError",
+    "ObjectiveError",
     "ProblemError",
+    "StoreError",
     "did_you_mean",
 ]
 
@@ -61,6 +64,27 @@ installed. Run: pip install "headstart[web]"
 
     def __str__(self) -> str:
         return f'{self.feature} needs packages that are not installed. Run: pip install "headstart[{self.extra}]"'
+
+
+class ObjectiveError(HeadstartError, RuntimeError):
+    """Raised when a function under optimisation raises; `history` holds the evaluations before."""
+
+    def __init__(self, inputs: Mapping[str, float], cause: BaseException, history: Any) -> None:
+        super().__init__(inputs, cause, history)
+        self.inputs = dict(inputs)
+        self.cause = cause
+        self.history = history
+
+    def __str__(self) -> str:
+        at = ", ".join(f"{name}={value:g}" for name, value in self.inputs.items())
+        return (
+            f"The function raised {type(self.cause).__name__} at {at}: {self.cause}. Return NaN for an experiment that "
+            f"fails. The {len(self.history)} evaluations before are in this error's `history`."
+        )
+
+
+class StoreError(HeadstartError, RuntimeError):
+    """Raised when a database of campaigns cannot be used: missing, locked, damaged, of a newer Headstart."""
 
 
 class DataWarning(UserWarning):

@@ -98,6 +98,12 @@ def test_index_labels_that_repeat_or_are_shifted() -> None:
         numbers(frame, "x")
 
 
+def test_rows_of_a_file_go_by_their_number_alone() -> None:
+    frame = pd.DataFrame({"x": [1, np.nan]}, index=pd.Index([2, 17], name="row"))
+    with pytest.raises(DataError, match=r"an empty cell in row 17\. "):
+        numbers(frame, "x")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

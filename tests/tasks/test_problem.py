@@ -140,7 +140,7 @@ def test_from_dict_refuses_what_is_no_problem(stored: dict[str, Any]) -> None:
         ({"inputs": {"flow": (-1.7e308, 1.7e308)}}, "finite"),
         ({"inputs": {"flow": 3}}, "'flow' must be two numbers"),
         ({"inputs": {"flow": "12"}}, "two numbers"),
-        ({"inputs": {"flow": (1, 2, 3)}}, "two numbers"),
+        ({"inputs": {"flow": (1, 2, 3, 4)}}, "two numbers"),
         ({"inputs": {"flow": (1, "high")}}, "two numbers"),
         ({"inputs": {"flow": (1, None)}}, "two numbers"),
         ({"inputs": {"flow": {1, 2}}}, "two numbers"),

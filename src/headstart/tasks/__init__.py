@@ -5,21 +5,39 @@ and hands over `Rows`: numpy arrays in the table's own units, with each label of
 replaced by its code, which `Levels` keeps. Scaling is the model's business.
 
     table -> as_frame -> numbers, labels -> Rows(inputs, codes, objective), Levels
+
+Before that, `read_table` makes a table of a file, `survey` says what is in it and what looks wrong, and `infer_roles`
+states the problem as far as the user did not.
+
+    file -> grid -> header, cells -> table -> roles -> Problem
 """
 
 from headstart.tasks.columns import Table
+from headstart.tasks.exports import write_table
+from headstart.tasks.files import naming, read_table
 from headstart.tasks.levels import Levels
 from headstart.tasks.problem import Bounds, Goal, Problem
+from headstart.tasks.roles import Roles, infer_roles
 from headstart.tasks.rows import Rows, Task, rows_from_frame, task_codes
+from headstart.tasks.survey import Column, Finding, Survey, survey
 
 __all__ = [
     "Bounds",
+    "Column",
+    "Finding",
     "Goal",
     "Levels",
     "Problem",
+    "Roles",
     "Rows",
+    "Survey",
     "Table",
     "Task",
+    "infer_roles",
+    "naming",
+    "read_table",
     "rows_from_frame",
+    "survey",
     "task_codes",
+    "write_table",
 ]

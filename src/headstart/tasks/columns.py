@@ -160,14 +160,14 @@ def offenders(column: pd.Series, bad: Bool[np.ndarray, " n"]) -> str:
     """Which rows are bad and what they hold: the first few, and how many in all.
 
     A row goes by its label in the frame's index, and also by its position, counted from 0, where
-    the two differ.
+    the two differ. An index called "row", as of a table read from a file, says it all.
     """
     positions = np.flatnonzero(bad)
     places = []
     for position in positions[:_SHOWN].tolist():
         row = column.index[position]
         place = f"row {_show(row)}"
-        if row != position:
+        if row != position and column.index.name != "row":
             place += f" (position {position})"
         places.append(f"{_show(column.iloc[position])} in {place}")
     more = f", and {len(positions) - _SHOWN} more" if len(positions) > _SHOWN else ""

@@ -1,0 +1,115 @@
+"""Frames to files that a colleague can open, written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from headstart.errors import DataError
+
+
+def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
+    """Write the columns of a frame, without its index, in the format that the suffix names.
+
+    Text stays text: in a workbook what begins with an equals sign is no formula.
+
+    >>> write_table(pd.DataFrame({"flow": [10]}), "next.doc")
+    Traceback (most recent call last):
+    headstart.errors.DataError: next.doc: There is no format '.doc'. Give a name that ends in .csv, .tsv, .xlsx, \
+.parquet or .json.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in _FORMATS:
+        *legal, last = _FORMATS
+        raise DataError(
+            f"{path.name}: There is no format {suffix!r}. Give a name that ends in {', '.join(legal)} or {last}."
+        )
+    try:
+        content = _FORMATS[suffix](frame)
+    except ImportError as error:
+        package = "openpyxl" if suffix == ".xlsx" else "pyarrow"
+        raise DataError(f"{path.name}: {suffix} needs the package {package}. Run: pip install {package}") from error
+    except Exception as error:  # each library has its own for a cell that its format cannot hold
+        raise DataError(
+            f"{path.name}: This table cannot be written as {suffix}: {error}. Correct the cells, or write .csv."
+        ) from error
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(
+            f"{path.name}: Cannot be written to {path.parent.absolute()}: {error.strerror}. "
+            f"Check the folder, and that no other program has the file open."
+        ) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _delimited(frame: pd.DataFrame, separator: str) -> bytes:
+    text = frame.to_csv(index=False, sep=separator, lineterminator="\n")
+    if re.search(f"(?m)(?:^|{separator}) ", text):  # a blank that begins a cell survives only in quotes
+        text = frame.to_csv(index=False, sep=separator, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    # Excel takes text without a byte-order mark for the encoding of the country; other programs prefer none.
+    return text.encode("utf-8" if text.isascii() else "utf-8-sig")
+
+
+def _workbook(frame: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    with pd.ExcelWriter(buffer, engine="openpyxl") as writer:
+        frame.to_excel(writer, index=False)
+        for row in next(iter(writer.sheets.values())).iter_rows():
+            for cell in row:
+                if cell.data_type in "fe":  # formulas and error values, which are text here
+                    cell.data_type = "s"
+    return buffer.getvalue()
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    return bytes(frame.reset_index(drop=True).to_parquet())
+
+
+def _json(frame: pd.DataFrame) -> bytes:
+    """A list of objects, one a row, with null for what is missing."""
+    if not frame.columns.is_unique:
+        raise ValueError("two columns have the same name")
+    columns = [str(name) for name in frame.columns]
+    records = [dict(zip(columns, map(_json_cell, row), strict=True)) for row in frame.itertuples(index=False)]
+    return json.dumps(records, allow_nan=False, ensure_ascii=False, indent=1).encode()
+
+
+def _json_cell(value: Any) -> Any:
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else value
+
+
+_FORMATS: Mapping[str, Callable[[pd.DataFrame], bytes]] = MappingProxyType(
+    {
+        ".csv": lambda frame: _delimited(frame, ","),
+        ".tsv": lambda frame: _delimited(frame, "\t"),
+        ".xlsx": _workbook,
+        ".parquet": _parquet,
+        ".json": _json,
+    }
+)

@@ -1,0 +1,175 @@
+"""Which column is for what, found out from the table where the user did not say, with the reason for each choice.
+
+What is inferred is told, never hidden: a column left out by mistake is an experiment's dimension lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from headstart.errors import DataError, ProblemError
+from headstart.shapes import Float
+from headstart.tasks.columns import Table, as_frame, labels, numbers, offenders, require_columns
+from headstart.tasks.general import label_column
+from headstart.tasks.kinds import gaps, kind_of, no_numbers
+from headstart.tasks.problem import Problem
+
+if TYPE_CHECKING:
+    Names: TypeAlias = str | Iterable[str]
+    Inputs: TypeAlias = Mapping[str, Sequence[float] | None] | Names
+else:  # what a caller gives is checked at run time by `Problem`, which says what to do about it
+    Names = Inputs = object
+
+_MOST_STEPS = 10_000  # a wider range of whole numbers is as good as continuous
+
+
+@dataclass(frozen=True)
+class Roles:
+    """A problem, and how it was come by.
+
+    Attributes:
+        problem: with the bounds of its inputs known.
+        ignored: the columns that it does not use, and why.
+        inferred: what was not said and had to be found out, a line each.
+    """
+
+    problem: Problem
+    ignored: Mapping[str, str]
+    inferred: tuple[str, ...]
+
+
+def infer_roles(
+    frame: Table,
+    *,
+    objective: str,
+    goal: str,
+    inputs: Inputs | None = None,
+    general: Names | None = None,
+    ignore: Names = (),
+) -> Roles:
+    """The problem that a table poses, as far as the caller says and else as far as the table shows.
+
+    >>> archive = {"pump": ["A", "A", "B"], "flow": [10, 20, 15.5], "fluid": ["water"] * 3, "head": [4.9, 4.7, 5.0]}
+    >>> roles = infer_roles(archive, objective="head", goal="maximize")
+    >>> roles.problem
+    Problem(inputs={'flow': (10.0, 20.0)}, general=['pump'], objective='head', goal='maximize')
+    >>> print(*roles.inferred, sep="\\n")
+    'pump' names the task: the only column of labels that can.
+    'flow' is an input from 10 to 20, as in the table.
+    >>> dict(roles.ignored)
+    {'fluid': 'has the same label in every row'}
+    """
+    frame = as_frame(frame)
+    general = None if general is None else _listed(general)
+    if len(frame) == 0:
+        raise DataError("The table has no rows. Give at least one experiment.")
+    if inputs is not None and not isinstance(inputs, Mapping):
+        inputs = dict.fromkeys(_listed(inputs))
+    said = [objective, *(inputs or ()), *_listed(general)]
+    ignored = dict.fromkeys(_listed(ignore), "was to be ignored")
+    require_columns(frame, said)
+    require_columns(frame.loc[:, ~frame.columns.duplicated()], ignored)  # a name that is there twice goes twice
+    for name in said:
+        if name in ignored:
+            raise ProblemError(f"Column {name!r} is to be used and to be ignored. Give each column one role, once.")
+    numbers(frame, objective)
+    inferred: list[str] = []
+    free = [name for name in frame.columns if name not in said and name not in ignored]
+    if inputs is None or general is None:
+        require_columns(frame, [name for name in free if isinstance(name, str)])
+    if general is None:
+        general, reasons = label_column(frame, free)
+        inferred.append(f"{general!r} names the task: the only column of labels that can.")
+        ignored |= reasons
+        free = [name for name in free if name != general and name not in ignored]
+    if inputs is None:
+        inputs = dict.fromkeys(_inputs(frame, free, _listed(general), ignored))
+    for name in free:
+        if name not in inputs:
+            ignored.setdefault(str(name), "has no role given to it")
+    stated = dict(inputs)
+    for name, bounds in stated.items():
+        values = numbers(frame, name)
+        if bounds is None:
+            stated[name], span = _bounds(values)
+            inferred.append(f"{name!r} is an input {span}, as in the table.")
+    problem = Problem(inputs=stated, general=general, objective=objective, goal=goal).resolved(frame)
+    return Roles(problem, MappingProxyType(ignored), tuple(inferred))
+
+
+def _listed(names: Names | None) -> list[str]:
+    return [names] if isinstance(names, str) else list(() if names is None else names)
+
+
+def _inputs(frame: pd.DataFrame, free: Sequence[object], general: list[str], ignored: dict[str, str]) -> list[str]:
+    """The columns of numbers that somebody chose, the others with the reason why not."""
+    tasks = _tasks(frame, general)
+    chosen = []
+    for name in free:
+        reason = _no_input(frame[name], name, tasks)
+        if reason:
+            ignored[str(name)] = reason
+        else:
+            chosen.append(str(name))
+    if not chosen:
+        reasons = "; ".join(f"{name!r} {reason}" for name, reason in ignored.items()) or "there is no other column"
+        raise DataError(
+            f"No column is left as an input: {reasons}. Complete or correct a column, or say which are chosen in an "
+            f"experiment, as in inputs={{'temperature_c': (700, 900)}} (--input)."
+        )
+    return chosen
+
+
+def _no_input(column: pd.Series, name: object, tasks: np.ndarray) -> str | None:
+    """Why a column is no input, or None where it is one."""
+    if not isinstance(name, str) or name.startswith("unnamed "):
+        return "has no name"
+    kind = kind_of(column)
+    if kind == "mixed":
+        raise DataError(
+            f"Column {name!r} should hold numbers, but {offenders(column, no_numbers(column))}. Correct them, or say "
+            f"what the column is: ignore=[{name!r}] (--ignore), or general=[{name!r}] (--general) if it holds labels."
+        )
+    if kind != "number":
+        return {"text": "holds text", "date": "holds dates", "empty": "is empty"}[kind]
+    empty = gaps(column)
+    if empty.any():
+        rows = ", ".join(map(str, column.index[empty][:3])) + (", ..." if empty.sum() > 3 else "")
+        return f"has 1 empty cell (row {rows})" if empty.sum() == 1 else f"has {empty.sum()} empty cells (rows {rows})"
+    values = numbers(column.to_frame(name), name)
+    if (values == values[0]).all():
+        return f"has the same value {values[0]:g} in every row"
+    steps = np.diff(values)
+    if len(values) > 2 and values[0] in (0, 1) and (steps == 1).all():
+        return "numbers the rows"
+    if _describes_the_task(values, tasks):
+        return "has one value within each task: it describes the task and was not chosen"
+    return None
+
+
+def _tasks(frame: pd.DataFrame, general: list[str]) -> np.ndarray:
+    """Each row's task, numbered."""
+    places = pd.DataFrame({name: labels(frame, name)[0] for name in general}, index=range(len(frame)))
+    return places.groupby(general, sort=False).ngroup().to_numpy() if general else np.zeros(len(frame), dtype=int)
+
+
+def _describes_the_task(values: Float[np.ndarray, " n"], tasks: np.ndarray) -> bool:
+    """Whether the values differ between tasks alone, with enough rows to tell."""
+    by_task = pd.Series(values).groupby(tasks)
+    return bool(tasks.max() > 0 and (by_task.size() > 1).any() and (by_task.nunique() == 1).all())
+
+
+def _bounds(values: Float[np.ndarray, " n"]) -> tuple[tuple[float, ...] | None, str]:
+    """The least and the largest value, with a step of 1 where all are whole, and the same in words."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return None, f"around {low:g}"  # `Problem.resolved` makes room
+    if (values == np.round(values)).all() and high - low <= _MOST_STEPS:
+        return (low, high, 1.0), f"from {low:g} to {high:g} in whole numbers"
+    return (low, high), f"from {low:g} to {high:g}"
