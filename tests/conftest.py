@@ -2,9 +2,10 @@
 
 from jaxtyping import install_import_hook
 
-# Shapes in signatures are checked in the tests alone. The hook rewrites modules as they are
+# Shapes in signatures are checked in the tests alone, where arrays are. The hook rewrites modules as they are
 # imported, so it must come before the first import of headstart.
-install_import_hook("headstart", "beartype.beartype")
+ARRAYS = ("tasks", "models", "acquisition", "surrogate", "loop", "persistence", "benchmark", "report")
+install_import_hook([f"headstart.{name}" for name in ARRAYS], "beartype.beartype")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

@@ -92,7 +92,7 @@ def optimize(
     values = problem.sign * history[problem.objective]
     if values.isna().all():
         raise ProblemError(f"None of the {budget} evaluations returned a finite number.")
-    best = history.loc[values.idxmax()]
+    best = history.iloc[int(values.argmax())]
     return Optimum(
         {name: float(best[name]) for name in problem.inputs}, float(best[problem.objective]), history, surrogate
     )

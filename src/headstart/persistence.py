@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,41 +23,27 @@ FORMAT = 1
 _KEY = "headstart"
 
 
-def write_file(path: str | Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
-    """Write a file as a whole or not at all: a crash in the middle leaves what was there before."""
+def to_bytes(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> bytes:
+    """The content of a file."""
     from safetensors.torch import save
 
-    target = Path(path)
     contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     whole = {"format": FORMAT, **header, "checksum": _checksum(contiguous)}
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(save(contiguous, metadata={_KEY: json.dumps(whole)}))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        raise FileFormatError(f"Cannot save to {target}: {error.strerror}.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    return bytes(save(contiguous, metadata={_KEY: json.dumps(whole)}))
 
 
-def read_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def from_bytes(content: bytes, source: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the header of a file, or a `FileFormatError` that says what is wrong with it."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
+    from safetensors.torch import load
 
-    source = Path(path)
-    if not source.is_file():
-        raise FileFormatError(f"{source} is a folder." if source.is_dir() else f"There is no file {source}.")
     try:
-        with safe_open(source, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = json.loads(metadata[_KEY])
+        tensors = load(content)
+        # A safetensors file begins with the length of a JSON header, which holds ours.
+        (length,) = struct.unpack_from("<Q", content)
+        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_KEY])
         version = int(header["format"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, KeyError, TypeError, ValueError, struct.error) as error:
         raise FileFormatError(
             f"{source} is not a saved surrogate, or is damaged. Give a file that Surrogate.save wrote."
         ) from error
@@ -68,6 +55,34 @@ def read_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if header.get("checksum") != _checksum(tensors):
         raise FileFormatError(f"{source} is damaged: its numbers are not those that were saved. Save it again.")
     return tensors, header
+
+
+def write_file(path: str | Path, content: bytes) -> None:
+    """Write a file as a whole or not at all: a crash in the middle leaves what was there before."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        raise FileFormatError(f"Cannot save to {target}: {error.strerror}.") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def read_file(path: str | Path) -> bytes:
+    """The content of a file, or a `FileFormatError`."""
+    source = Path(path)
+    if not source.is_file():
+        raise FileFormatError(f"{source} is a folder." if source.is_dir() else f"There is no file {source}.")
+    try:
+        return source.read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"{source} cannot be read: {error.strerror}.") from error
 
 
 def _checksum(tensors: Mapping[str, Tensor]) -> str:

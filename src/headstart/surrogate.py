@@ -27,7 +27,7 @@ from headstart.models import BEGP
 from headstart.models.inference import Inference, Progress
 from headstart.models.kernels import Kernel
 from headstart.models.state import model_class, model_from_state, model_state
-from headstart.persistence import read_file, write_file
+from headstart.persistence import from_bytes, read_file, to_bytes, write_file
 from headstart.shapes import Float
 from headstart.tasks import Levels, Problem, Rows, Table, Task, rows_from_frame, task_codes
 from headstart.version import __version__
@@ -169,6 +169,10 @@ class Surrogate:
 
     def save(self, path: str | Path) -> None:
         """Save to one file, which `headstart.load` reads. No code is stored, only numbers and text."""
+        write_file(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
         tensors, settings = model_state(self.model)
         header = {
             "headstart_version": __version__,
@@ -177,7 +181,25 @@ class Surrogate:
             "unit": self.unit,
             "model": settings,
         }
-        write_file(path, tensors, header)
+        return to_bytes(tensors, header)
+
+    @classmethod
+    def from_bytes(
+        cls, content: bytes, *, source: str = "The surrogate", device: str | torch.device = "cpu"
+    ) -> Surrogate:
+        """The surrogate that `to_bytes` wrote; errors name the source."""
+        tensors, header = from_bytes(content, source)
+        try:
+            return cls(
+                Problem.from_dict(header["problem"]),
+                Levels.from_dict(header["levels"]),
+                model_from_state(tensors, header["model"], device=device),
+                float(header["unit"]),
+            )
+        except (KeyError, TypeError, ValueError, ModelError) as error:
+            raise FileFormatError(
+                f"{source} does not hold a whole surrogate ({error}): it is damaged. Save it again from a fit."
+            ) from error
 
     # ------------------------------------------------------------------ inside
 
@@ -305,18 +327,7 @@ def fit(
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Surrogate:
     """Read a surrogate that `Surrogate.save` wrote: the same predictions, without fitting."""
-    tensors, header = read_file(path)
-    try:
-        return Surrogate(
-            Problem.from_dict(header["problem"]),
-            Levels.from_dict(header["levels"]),
-            model_from_state(tensors, header["model"], device=device),
-            float(header["unit"]),
-        )
-    except (KeyError, TypeError, ValueError, ModelError) as error:
-        raise FileFormatError(
-            f"{path} does not hold a whole surrogate ({error}): it is damaged. Save it again from a fit."
-        ) from error
+    return Surrogate.from_bytes(read_file(path), source=str(path), device=device)
 
 
 def _points(rows: Rows, problem: Problem) -> Float[Tensor, "n d"]:

@@ -1,0 +1,14 @@
+"""WHAT HAPPENED: campaigns that are kept, in an SQLite file or a PostgreSQL database.
+
+campaign    ask and tell: the one class with a state
+fitting     its surrogate, cached and warm-started
+tables      records as frames
+store       records in a database, once, whatever happens
+database    connections, transactions, migrations
+schema      the tables
+"""
+
+from headstart.campaign.campaign import Campaign
+from headstart.campaign.store import DEFAULT_STORE, Store
+
+__all__ = ["DEFAULT_STORE", "Campaign", "Store"]

@@ -1,0 +1,209 @@
+"""One database, SQLite or PostgreSQL: connections, transactions, migrations, and errors in words.
+
+SQLite runs in write-ahead mode with full synchronisation: a transaction that returned survives a crash of the program
+and of the machine. Each transaction opens a connection of its own, so that there is none to leak, to carry across a
+fork or to go stale overnight, and never creates a file, so that a database that was moved away is noticed.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+
+from headstart.campaign.schema import REVISIONS
+from headstart.errors import MissingExtraError, StoreError
+
+_WAIT_SECONDS = 30
+_MIGRATION_LOCK = 4_170_231  # any number: those who migrate a PostgreSQL database wait for each other
+
+
+class Database:
+    """A database at its current schema.
+
+    Safe to share between threads and processes, and by its path or URL between machines.
+
+    Args:
+        where: the path of an SQLite file, or a URL as `postgresql://user@host/name`.
+        create: make an SQLite file that does not exist yet.
+        wait: seconds to wait for other writers.
+    """
+
+    def __init__(self, where: str | Path, *, create: bool, wait: float = _WAIT_SECONDS) -> None:
+        url = _url(where)
+        self.path = Path(url.database or "") if url.get_backend_name() == "sqlite" else None
+        self.name = str(self.path) if self.path else url.render_as_string(hide_password=True)
+        self._wait = wait
+        if self.path:
+            if create and not self.path.exists():
+                self._make_file(self.path)
+            self._engine = sa.create_engine("sqlite://", creator=self._connect_file, poolclass=sa.NullPool)
+        else:
+            self._engine = _postgresql_engine(url, wait)
+        event.listen(self._engine, "begin", _begin)
+        self._migrate()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database."""
+        with self._in_words(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is stored when the block has ended, or not at all."""
+        engine = self._engine.execution_options(is_write=True)
+        with self._in_words():
+            with engine.begin() as connection:
+                yield connection
+            if self.path and not self.path.exists():
+                raise StoreError(
+                    f"{self.name} vanished while it was written to: what was written last is not stored. Bring the "
+                    "file back, or give the path of another, and repeat the last step."
+                )
+
+    # ------------------------------------------------------------------ opening
+
+    def _connect_file(self) -> sqlite3.Connection:
+        assert self.path is not None
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path.absolute()))}?mode=rw",
+            uri=True,
+            timeout=self._wait,
+            isolation_level=None,  # transactions begin where `_begin` says
+            check_same_thread=False,
+        )
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def _make_file(self, path: Path) -> None:
+        """An empty database in write-ahead mode. Of two that make it at once, both succeed."""
+        if not path.parent.is_dir():
+            raise StoreError(f"{self.name} cannot be created: there is no folder {path.parent}.")
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                connection = sqlite3.connect(path, timeout=self._wait)
+                try:
+                    connection.execute("PRAGMA journal_mode = WAL")
+                finally:
+                    connection.close()
+                return
+            except sqlite3.OperationalError as error:
+                # A change of the journal's mode does not wait for others by itself.
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise StoreError(f"{self.name} cannot be created: {error}.") from error
+                time.sleep(0.02)
+
+    def _migrate(self) -> None:
+        """Bring the schema up to date. An unknown one is left as it is."""
+        with self.read() as connection:
+            if self._revision(connection) == REVISIONS[-1]:
+                return
+        with self.write() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            if self._revision(connection) != REVISIONS[-1]:
+                _upgrade(connection)
+
+    def _revision(self, connection: Connection) -> str | None:
+        """The schema's revision, None for an empty database; a `StoreError` for one that is not ours to change."""
+        tables = sa.inspect(connection).get_table_names()
+        if not tables:
+            return None
+        if "alembic_version" not in tables or "campaign" not in tables:
+            raise StoreError(
+                f"{self.name} is not a Headstart database: it holds {', '.join(sorted(tables)[:5])}. Nothing was "
+                "changed. Give the path of another file, or a database of its own."
+            )
+        revision = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+        if revision not in REVISIONS:
+            raise StoreError(
+                f"{self.name} was written by a newer Headstart (schema {revision}, this one knows up to "
+                f"{REVISIONS[-1]}). Nothing was changed. Upgrade with: pip install --upgrade headstart"
+            )
+        return str(revision)
+
+    # ------------------------------------------------------------------ errors
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise StoreError(self._explain(error)) from error
+        except sqlite3.Error as error:  # raised while connecting
+            raise StoreError(self._explain(error)) from error
+
+    def _explain(self, error: Exception) -> str:
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        text = str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__
+        if self.path:
+            if not self.path.exists():
+                return f"There is no database {self.name}. Give its path, or create a campaign in it first."
+            if "locked" in text or "busy" in text:
+                return f"{self.name} has been locked by another program for {self._wait:g} s. Close it and try again."
+            if "not a database" in text or "malformed" in text:
+                return f"{self.name} is no database, or is damaged ({text}). Restore it from a backup."
+            if "readonly" in text or not os.access(self.path, os.W_OK):
+                return f"{self.name} cannot be written to: check its permissions and those of its folder."
+            if "full" in text:
+                return f"{self.name} cannot grow: the disk is full. Nothing of the last step was stored."
+        return f"The database {self.name} cannot be used: {text}"
+
+
+def _url(where: str | Path) -> URL:
+    """The URL of a database; what has no scheme is the path of an SQLite file."""
+    text = str(where)
+    if "://" not in text:
+        return URL.create("sqlite", database=text)
+    try:
+        url = make_url(text)
+        backend = url.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise StoreError(f"The database's URL cannot be read: {error}. Write postgresql://user@host/name.") from error
+    if backend == "sqlite" and url.database:
+        return url
+    if backend in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise StoreError(
+        f"A {backend} database is not supported. Give the path of an SQLite file, or postgresql://user@host/name."
+    )
+
+
+def _postgresql_engine(url: URL, wait: float) -> sa.Engine:
+    try:
+        import psycopg  # noqa: F401 - asked for here, so that its absence is named here
+    except ImportError as error:
+        raise MissingExtraError("A PostgreSQL database", extra="postgresql") from error
+    options: dict[str, Any] = {"connect_timeout": max(int(wait), 1), "options": f"-c lock_timeout={int(wait * 1000)}"}
+    options = {name: value for name, value in options.items() if name not in url.query}
+    return sa.create_engine(url, connect_args=options, poolclass=sa.NullPool)
+
+
+def _begin(connection: Connection) -> None:
+    """SQLite's writers queue from the start of a transaction; upgrading one that has read could fail half-way."""
+    if connection.dialect.name == "sqlite":
+        is_write = connection.get_execution_options().get("is_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

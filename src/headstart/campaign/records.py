@@ -1,0 +1,106 @@
+"""What a store keeps: frozen records, in the user's names and units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+State: TypeAlias = Literal["pending", "observed", "withdrawn"]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the surrogate expected of a measurement, before it was made: mean, sd and the 80 % interval."""
+
+    mean: float
+    sd: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who made a record, when, and with which version of the package."""
+
+    made_at: datetime
+    author: str
+    version: str
+
+
+@dataclass(frozen=True)
+class CampaignRecord:
+    """A campaign's name, its problem and the settings of its surrogate."""
+
+    id: int
+    name: str
+    problem: dict[str, Any]
+    settings: dict[str, Any]
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class CampaignSummary:
+    """A line of the list of campaigns."""
+
+    name: str
+    problem: dict[str, Any]
+    archive_rows: int
+    observed: int
+    pending: int
+    origin: Origin
+    last_activity: datetime
+
+
+@dataclass(frozen=True)
+class NewSuggestion:
+    """An experiment to run, not stored yet."""
+
+    task: dict[str, str]
+    inputs: dict[str, float]
+    prediction: Prediction
+    score: float
+    score_is: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Suggestion(NewSuggestion):
+    """An experiment to run: pending until it is observed or withdrawn."""
+
+    id: int
+    state: State
+    closed_at: datetime | None
+    reason: str | None
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class NewObservation:
+    """A measured experiment, not stored yet."""
+
+    task: dict[str, str]
+    inputs: dict[str, float]
+    outcome: float
+    suggestion: int | None = None
+    prediction: Prediction | None = None
+
+
+@dataclass(frozen=True)
+class Observation(NewObservation):
+    """A measured experiment, from the archive or made since."""
+
+    id: int = 0
+    is_archive: bool = False
+    retracted_at: datetime | None = None
+    reason: str | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True)
+class StoredSurrogate:
+    """A fitted surrogate and the observations it has seen: the first `rows` that count, up to one of them."""
+
+    content: bytes
+    last_observation: int
+    rows: int

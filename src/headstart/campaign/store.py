@@ -1,0 +1,365 @@
+"""The store: campaigns, suggestions and observations in a database.
+
+The law of the store: what a method returned from is stored, once, whatever happens next; what raised is not stored at
+all. Methods may be called from any thread, process or machine; those that change a campaign take turns.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Row
+
+from headstart.campaign import schema
+from headstart.campaign.database import Database
+from headstart.campaign.records import (
+    CampaignRecord,
+    CampaignSummary,
+    NewObservation,
+    NewSuggestion,
+    Observation,
+    Origin,
+    Prediction,
+    StoredSurrogate,
+    Suggestion,
+)
+from headstart.errors import DataError, ProblemError, StoreError, did_you_mean
+from headstart.version import __version__
+
+DEFAULT_STORE = "headstart.db"
+_PREDICTION = ("mean", "sd", "lower", "upper")
+
+
+class Store:
+    """Campaigns in one database.
+
+    Args:
+        where: the path of an SQLite file, or a URL as `postgresql://user@host/name`.
+        create: make an SQLite file that does not exist yet.
+        author: who adds what is added; the user's name, or the variable HEADSTART_AUTHOR, when left out.
+        wait: seconds to wait for other writers.
+    """
+
+    def __init__(
+        self, where: str | Path = DEFAULT_STORE, *, create: bool = False, author: str | None = None, wait: float = 30
+    ) -> None:
+        self._database = Database(where, create=create, wait=wait)
+        self.author = author or os.environ.get("HEADSTART_AUTHOR") or getpass.getuser()
+
+    @property
+    def name(self) -> str:
+        """The database's path or URL, without its password."""
+        return self._database.name
+
+    # ------------------------------------------------------------------ campaigns
+
+    def create_campaign(
+        self, name: str, problem: dict[str, Any], settings: dict[str, Any], archive: Sequence[NewObservation]
+    ) -> CampaignRecord:
+        """A new campaign and the rows of its archive, both or neither."""
+        with self._database.write() as connection:
+            table = schema.campaign
+            if connection.execute(sa.select(table.c.id).where(table.c.name == name)).first():
+                raise ProblemError(
+                    f"There is a campaign {name!r} in {self.name} already. Open it, or choose another name."
+                )
+            values = {"name": name, "problem": problem, "settings": settings, **self._origin()}
+            campaign_id = connection.execute(sa.insert(table).values(values).returning(table.c.id)).scalar_one()
+            self._insert_observations(connection, campaign_id, archive, is_archive=True)
+            return self._campaign(connection, name)
+
+    def campaign(self, name: str) -> CampaignRecord:
+        """The campaign of that name."""
+        with self._database.read() as connection:
+            return self._campaign(connection, name)
+
+    def campaigns(self) -> list[CampaignSummary]:
+        """All campaigns, the most recently active first."""
+        campaign, observation, suggestion = schema.campaign, schema.observation, schema.suggestion
+
+        def of_campaign(table: sa.Table, column: sa.ColumnElement[Any], *conditions: Any) -> Any:
+            query = sa.select(column).where(table.c.campaign_id == campaign.c.id, *conditions)
+            return query.scalar_subquery()
+
+        counts = [
+            of_campaign(observation, sa.func.count(), observation.c.is_archive).label("archive_rows"),
+            of_campaign(
+                observation, sa.func.count(), ~observation.c.is_archive, observation.c.retracted_at.is_(None)
+            ).label("observed"),
+            of_campaign(suggestion, sa.func.count(), suggestion.c.state == "pending").label("pending"),
+            of_campaign(observation, sa.func.max(observation.c.made_at)).label("last_observation"),
+            of_campaign(suggestion, sa.func.max(suggestion.c.made_at)).label("last_suggestion"),
+        ]
+        with self._database.read() as connection:
+            rows = connection.execute(sa.select(campaign, *counts)).all()
+        summaries = [
+            CampaignSummary(
+                row.name,
+                row.problem,
+                row.archive_rows,
+                row.observed,
+                row.pending,
+                _origin_of(row),
+                max(moment for moment in (row.made_at, row.last_observation, row.last_suggestion) if moment),
+            )
+            for row in rows
+        ]
+        return sorted(summaries, key=lambda summary: summary.last_activity, reverse=True)
+
+    # ------------------------------------------------------------------ reading
+
+    def observations(self, campaign_id: int) -> list[Observation]:
+        """All observations of a campaign, archive rows and retracted ones too, in the order they came."""
+        with self._database.read() as connection:
+            return _read(connection, schema.observation, campaign_id, _observation)
+
+    def suggestions(self, campaign_id: int) -> list[Suggestion]:
+        """All suggestions of a campaign, in the order they were made."""
+        with self._database.read() as connection:
+            return _read(connection, schema.suggestion, campaign_id, _suggestion)
+
+    # ------------------------------------------------------------------ writing
+
+    def add_suggestions(
+        self, campaign_id: int, suggestions: Sequence[NewSuggestion], *, known: int
+    ) -> list[Suggestion] | None:
+        """Store suggestions, unless others were made for the same task since: None then, and nothing is stored.
+
+        Args:
+            campaign_id: whose they are.
+            suggestions: all of one task.
+            known: the id of the last suggestion that was taken into account, 0 for none.
+        """
+        table = schema.suggestion
+        with self._changing(campaign_id) as connection:
+            since = sa.select(table.c.task).where(table.c.campaign_id == campaign_id, table.c.id > known)
+            if any(task == suggestions[0].task for task in connection.execute(since).scalars()):
+                return None
+            stored = []
+            for new in suggestions:
+                values = {
+                    **{name: value for name, value in asdict(new).items() if name != "prediction"},
+                    **asdict(new.prediction),
+                    "campaign_id": campaign_id,
+                    "state": "pending",
+                    **self._origin(),
+                }
+                row = connection.execute(sa.insert(table).values(values).returning(*table.c)).one()
+                stored.append(_suggestion(row))
+            return stored
+
+    def add_observations(self, campaign_id: int, observations: Sequence[NewObservation]) -> list[Observation]:
+        """Store measured experiments, all or none, and close the suggestions they answer.
+
+        Telling the same outcome of a suggestion once more changes nothing, so it is safe to repeat a step that may have
+        been cut off.
+        """
+        with self._changing(campaign_id) as connection:
+            known: dict[int | None, Observation] = {}
+            new = []
+            for observation in observations:
+                if observation.suggestion is not None:
+                    earlier = self._outcome_of(connection, campaign_id, observation)
+                    if earlier:
+                        known[observation.suggestion] = earlier
+                        continue
+                    self._close(connection, observation.suggestion, "observed", reason=None)
+                new.append(observation)
+            stored = iter(self._insert_observations(connection, campaign_id, new, is_archive=False))
+            return [known.get(each.suggestion) or next(stored) for each in observations]
+
+    def withdraw(self, campaign_id: int, suggestions: Iterable[int], reason: str | None) -> None:
+        """Close suggestions that will not be observed."""
+        with self._changing(campaign_id) as connection:
+            for suggestion_id in suggestions:
+                state = self._state(connection, campaign_id, suggestion_id)
+                if state == "observed":
+                    raise DataError(
+                        f"Suggestion {suggestion_id} was observed: retract its observation if the outcome is wrong."
+                    )
+                if state == "pending":
+                    self._close(connection, suggestion_id, "withdrawn", reason)
+
+    def retract(self, campaign_id: int, observation_id: int, reason: str | None) -> None:
+        """Let a wrong observation count no more. The record stays, and its suggestion is pending again."""
+        table, suggestion = schema.observation, schema.suggestion
+        with self._changing(campaign_id) as connection:
+            query = sa.select(table).where(table.c.campaign_id == campaign_id, table.c.id == observation_id)
+            row = connection.execute(query).one_or_none()
+            if row is None:
+                raise DataError(f"There is no observation {observation_id} in this campaign.")
+            if row.retracted_at:
+                return
+            connection.execute(
+                sa.update(table).where(table.c.id == observation_id).values(retracted_at=_now(), reason=reason)
+            )
+            if row.suggestion_id is not None:
+                connection.execute(
+                    sa.update(suggestion)
+                    .where(suggestion.c.id == row.suggestion_id)
+                    .values(state="pending", closed_at=None)
+                )
+
+    def add_predictions(self, predictions: dict[int, Prediction]) -> None:
+        """Store what was expected of observations that were made without a suggestion; what is stored stays."""
+        table = schema.observation
+        if predictions:
+            with self._database.write() as connection:
+                connection.execute(
+                    sa.update(table)
+                    .where(table.c.id == sa.bindparam("of"), table.c.mean.is_(None))
+                    .values({name: sa.bindparam(f"new_{name}") for name in _PREDICTION}),
+                    [
+                        {"of": of, **{f"new_{name}": value for name, value in asdict(each).items()}}
+                        for of, each in predictions.items()
+                    ],
+                )
+
+    # ------------------------------------------------------------------ the cache
+
+    def surrogate(self, campaign_id: int) -> StoredSurrogate | None:
+        """The surrogate that was stored last, by this version of the package."""
+        table = schema.surrogate
+        # Another version may fit otherwise, so its surrogates are not continued.
+        query = sa.select(table).where(table.c.campaign_id == campaign_id, table.c.version == __version__)
+        with self._database.read() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else StoredSurrogate(row.content, row.last_observation, row.rows)
+
+    def put_surrogate(self, campaign_id: int, surrogate: StoredSurrogate) -> None:
+        """Store a surrogate in place of the one before."""
+        table = schema.surrogate
+        values = {**asdict(surrogate), **self._origin()}
+        with self._changing(campaign_id) as connection:
+            replaced = connection.execute(sa.update(table).where(table.c.campaign_id == campaign_id).values(values))
+            if replaced.rowcount == 0:
+                connection.execute(sa.insert(table).values(campaign_id=campaign_id, **values))
+
+    # ------------------------------------------------------------------ inside
+
+    def _origin(self) -> dict[str, Any]:
+        return {"made_at": _now(), "author": self.author, "version": __version__}
+
+    @contextmanager
+    def _changing(self, campaign_id: int) -> Iterator[Connection]:
+        """A write transaction in which a campaign is this writer's alone."""
+        table = schema.campaign
+        with self._database.write() as connection:
+            # PostgreSQL locks the row; SQLite, which knows no such lock, has locked the whole database.
+            connection.execute(sa.select(table.c.id).where(table.c.id == campaign_id).with_for_update())
+            yield connection
+
+    def _campaign(self, connection: Connection, name: str) -> CampaignRecord:
+        table = schema.campaign
+        row = connection.execute(sa.select(table).where(table.c.name == name)).one_or_none()
+        if row is None:
+            names = list(connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars())
+            listed = f"It holds: {', '.join(map(repr, names[:20]))}." if names else "It holds no campaign yet."
+            raise StoreError(f"There is no campaign {name!r} in {self.name}.{did_you_mean(name, names)} {listed}")
+        return CampaignRecord(row.id, row.name, row.problem, row.settings, _origin_of(row))
+
+    def _insert_observations(
+        self, connection: Connection, campaign_id: int, observations: Sequence[NewObservation], *, is_archive: bool
+    ) -> list[Observation]:
+        if not observations:
+            return []
+        origin = self._origin()
+        values = [
+            {
+                "campaign_id": campaign_id,
+                "suggestion_id": each.suggestion,
+                "is_archive": is_archive,
+                "task": each.task,
+                "inputs": each.inputs,
+                "outcome": each.outcome,
+                **(asdict(each.prediction) if each.prediction else dict.fromkeys(_PREDICTION)),
+                **origin,
+            }
+            for each in observations
+        ]
+        table = schema.observation
+        insert = sa.insert(table).returning(*table.c, sort_by_parameter_order=True)
+        return [_observation(row) for row in connection.execute(insert, values)]
+
+    def _state(self, connection: Connection, campaign_id: int, suggestion_id: int) -> str:
+        table = schema.suggestion
+        query = sa.select(table.c.state).where(table.c.campaign_id == campaign_id, table.c.id == suggestion_id)
+        state = connection.execute(query).scalar_one_or_none()
+        if state is None:
+            pending = sa.select(table.c.id).where(table.c.campaign_id == campaign_id, table.c.state == "pending")
+            ids = list(connection.execute(pending.order_by(table.c.id)).scalars())
+            listed = f"Pending are: {', '.join(map(str, ids[:20]))}." if ids else "None is pending."
+            raise DataError(f"There is no suggestion {suggestion_id} in this campaign. {listed}")
+        return str(state)
+
+    def _outcome_of(self, connection: Connection, campaign_id: int, told: NewObservation) -> Observation | None:
+        """The outcome of a suggestion if it was told before, in the same words; an error if in others."""
+        table = schema.observation
+        if self._state(connection, campaign_id, int(told.suggestion or 0)) != "observed":
+            return None
+        query = sa.select(table).where(table.c.suggestion_id == told.suggestion, table.c.retracted_at.is_(None))
+        earlier = _observation(connection.execute(query).one())
+        if (earlier.task, earlier.inputs, earlier.outcome) != (told.task, told.inputs, told.outcome):
+            raise DataError(
+                f"Suggestion {told.suggestion} was observed before, with the outcome {earlier.outcome:g}: it cannot be "
+                f"{told.outcome:g} as well. If that was wrong, retract observation {earlier.id} first; if this is "
+                "another run, leave the suggestion out."
+            )
+        return earlier
+
+    def _close(self, connection: Connection, suggestion_id: int, state: str, reason: str | None) -> None:
+        table = schema.suggestion
+        values = {"state": state, "closed_at": _now(), "reason": reason}
+        connection.execute(sa.update(table).where(table.c.id == suggestion_id).values(values))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _read(connection: Connection, table: sa.Table, campaign_id: int, record: Callable[[Row[Any]], Any]) -> list[Any]:
+    rows = connection.execute(sa.select(table).where(table.c.campaign_id == campaign_id).order_by(table.c.id))
+    return [record(row) for row in rows]
+
+
+def _origin_of(row: Row[Any]) -> Origin:
+    return Origin(row.made_at, row.author, row.version)
+
+
+def _suggestion(row: Row[Any]) -> Suggestion:
+    return Suggestion(
+        task=row.task,
+        inputs=row.inputs,
+        prediction=Prediction(row.mean, row.sd, row.lower, row.upper),
+        score=row.score,
+        score_is=row.score_is,
+        seed=row.seed,
+        id=row.id,
+        state=row.state,
+        closed_at=row.closed_at,
+        reason=row.reason,
+        origin=_origin_of(row),
+    )
+
+
+def _observation(row: Row[Any]) -> Observation:
+    return Observation(
+        task=row.task,
+        inputs=row.inputs,
+        outcome=row.outcome,
+        suggestion=row.suggestion_id,
+        prediction=None if row.mean is None else Prediction(row.mean, row.sd, row.lower, row.upper),
+        id=row.id,
+        is_archive=row.is_archive,
+        retracted_at=row.retracted_at,
+        reason=row.reason,
+        origin=_origin_of(row),
+    )

@@ -1,0 +1,71 @@
+"""Workers that ask and tell, each killed at a random moment. Prints what they were told is stored.
+
+Run as a program, `python killed_workers.py STORE KILLS SEED`: everything is imported once, and each worker is a fork,
+so that hundreds of kills take a minute.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import torch
+
+import headstart as hs
+
+PROBLEM = hs.Problem(inputs={"x": (0, 1)}, general=["task"], objective="y", goal="minimize")
+CANDIDATES = pd.DataFrame({"x": np.linspace(0, 1, 200)})
+WORKERS_A_CAMPAIGN = 10  # few rows and a point embedding, so that fits are quick and many kills hit a write
+
+
+def work(store: str, name: str, worker: int, pipe: int) -> None:
+    """Ask and tell until killed. A line in the pipe is an acknowledgement: what it names must be stored."""
+    campaign = hs.Campaign.open(name, store=store)
+    chance = random.Random(worker)
+    for step in range(10_000):
+        outcome = worker + step / 10_000  # no other has it
+        if chance.random() < 0.3:
+            asked = campaign.suggest({"task": "new"}, candidates=CANDIDATES)
+            suggestion = int(asked["suggestion"].item())
+            os.write(pipe, f"asked {suggestion}\n".encode())
+            campaign.observe(outcome, suggestion=suggestion)
+        else:
+            campaign.observe({"task": "new", "x": chance.random(), "y": outcome})
+        os.write(pipe, f"told {outcome!r}\n".encode())
+        time.sleep(chance.random() * 0.02)
+
+
+def main(store: str, kills: int, seed: int) -> None:
+    chance = random.Random(seed)
+    legacy = pd.DataFrame({"task": ["a", "a", "b", "b"], "x": [0.1, 0.6, 0.3, 0.9], "y": [0.5, 0.1, 0.4, 0.2]})
+    acknowledged = []
+    torch.set_num_threads(1)  # threads do not survive a fork
+    hs.fit(legacy, PROBLEM, model="egp").suggest({"task": "new"}, candidates=CANDIDATES)  # imports all there is
+    for kill in range(kills):
+        name = f"campaign {kill // WORKERS_A_CAMPAIGN}"
+        if kill % WORKERS_A_CAMPAIGN == 0:
+            hs.Campaign.create(name, legacy, PROBLEM, store=store, model="egp", latent_dim=1)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            try:
+                work(store, name, kill, writing)
+            finally:
+                os._exit(1)
+        os.close(writing)
+        time.sleep(chance.random() * 0.5)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), f"worker {kill} ended by itself"
+        with os.fdopen(reading) as lines:
+            acknowledged += [[name, *line.split()] for line in lines if line.endswith("\n")]
+    print(json.dumps(acknowledged))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
