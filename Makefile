@@ -13,7 +13,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.installed ## run the demonstration
-	$(BIN)/python -m headstart.demo
+	$(BIN)/headstart demo
 
 test: $(VENV)/.installed-dev ## check format, style, types and layers, then run the tests
 	$(BIN)/ruff format --check .

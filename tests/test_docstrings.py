@@ -8,7 +8,15 @@ import pytest
 
 import headstart
 
-MODULES = ["headstart", *(m.name for m in pkgutil.walk_packages(headstart.__path__, "headstart."))]
+# Migrations and `__main__` are programs, not modules: importing them runs them.
+MODULES = [
+    "headstart",
+    *(
+        m.name
+        for m in pkgutil.walk_packages(headstart.__path__, "headstart.")
+        if ".migrations." not in m.name and not m.name.endswith("__main__")
+    ),
+]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

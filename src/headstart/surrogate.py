@@ -35,6 +35,8 @@ from headstart.version import __version__
 _PREDICTION = ("mean", "sd", "lower", "upper", "score")
 # Entries of the largest array in a prediction: rows x draws x training rows.
 _PREDICTION_SIZE = 2**24
+# Rows of a fit whose covariance matrices, one a draw, still have room in 16 GB of memory, or on a large GPU.
+_MOST_ROWS = {"cpu": 3_000, "cuda": 10_000}
 # Squares of larger outcomes overflow.
 _LARGEST = 1e150
 
@@ -310,6 +312,7 @@ def fit(
         if name in _PREDICTION:
             raise ProblemError(f"Column {name!r} has the name of a prediction: rename it.")
     rows, levels = rows_from_frame(archive, problem, Levels.none(problem), with_objective=True)
+    _check_size(len(rows), torch.device(device).type)
     problem = problem.resolved(archive)
     offset = len(problem.inputs)
     points, unit = _points(rows, problem), _unit_of(rows)
@@ -360,6 +363,24 @@ def _unit_of(rows: Rows) -> float:
 def _outcomes(rows: Rows, problem: Problem, unit: float) -> Float[Tensor, "n 1"]:
     """The objective as the model sees it: near 1, and more is better."""
     return torch.from_numpy(problem.sign / unit * np.asarray(rows.objective)).unsqueeze(-1)
+
+
+def _check_size(rows: int, device: str) -> None:
+    """Exact Gaussian processes take memory as the square and time as the cube of the rows."""
+    most = _MOST_ROWS[device] if device in _MOST_ROWS else _MOST_ROWS["cpu"]
+    if rows > most:
+        raise DataError(
+            f"The archive has {rows} rows, more than the {most} that can be fitted at once on this device. "
+            "Take a sample of some tasks or rows, as archive.sample(1000, random_state=0) (--sample 1000)."
+        )
+    minutes = (rows / 1000) ** 3
+    if device == "cpu" and minutes > 5:
+        warnings.warn(
+            f"A fit of {rows} rows may take about {minutes:.0f} minutes. A sample is quicker: "
+            "archive.sample(1000, random_state=0) (--sample 1000).",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def _check_interval(interval: float) -> None:

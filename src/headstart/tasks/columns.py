@@ -39,8 +39,8 @@ def as_frame(table: Table) -> pd.DataFrame:
         raise DataError(
             f"A table must be a pandas.DataFrame, a mapping from names to columns or a list of "
             f"mappings, one a row, not {_show(table)} of type {type(table).__name__}. "
-            f"Read a file with pandas.read_csv or pandas.read_excel first; a row of a frame stays "
-            f"a table as frame.loc[[label]]."
+            f"Read a file with headstart.read_table first; a row of a frame stays a table as "
+            f"frame.loc[[label]]."
         )
     try:
         return pd.DataFrame(table)
@@ -81,7 +81,7 @@ def numbers(frame: pd.DataFrame, name: str) -> Float[np.ndarray, " n"]:
     Traceback (most recent call last):
     headstart.errors.DataError: Column 'flow' must hold finite numbers, but 1 of its 2 rows does \
 not: '12,5' in row 0. Write decimals with a point and no thousands separators \
-(pandas.read_csv(..., decimal=',') reads decimal commas).
+(headstart.read_table(..., decimal=',') reads decimal commas).
     """
     column = frame[name]
     values = _floats(column)
@@ -192,7 +192,7 @@ def _fix(value: object, name: str) -> str:
     if isinstance(value, str) and re.search(r"\d,\d", value):
         return (
             "Write decimals with a point and no thousands separators "
-            "(pandas.read_csv(..., decimal=',') reads decimal commas)."
+            "(headstart.read_table(..., decimal=',') reads decimal commas)."
         )
     if isinstance(value, str) and value.strip():
         return (
