@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --e
 REQUIREMENTS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-gpu bench clean
+.PHONY: help demo test test-slow test-gpu docs bench clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -27,6 +27,9 @@ test-slow: $(VENV)/.installed-dev ## run the slow tests
 
 test-gpu: $(VENV)/.installed-dev ## run the tests that need a CUDA device
 	$(BIN)/python -m pytest -m gpu
+
+docs: $(VENV)/.installed ## write the pages that are generated
+	$(BIN)/python docs/make_cli_page.py
 
 bench: $(VENV)/.installed ## time the package
 	$(BIN)/python -m benchmarks

@@ -1,11 +1,17 @@
 """The README's Python blocks run, in order, as one program."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from headstart.benchmark import datasets
+
 README = Path(__file__).parents[1] / "README.md"
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"(<!-- not run -->\s*)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -26,6 +32,22 @@ def test_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for line, code in blocks:
         # Empty lines in front give a traceback the line numbers of the README.
         exec(compile("\n" * line + code, str(README), "exec"), namespace)
+
+
+def test_shell_blocks_run(tmp_path: Path) -> None:
+    """In order, in a folder with an archive; each line must succeed."""
+    archive = datasets.load("suzuki_flow")
+    archive[archive["substrate_case"] != "reizman_4"].sample(60, random_state=0).to_csv(
+        tmp_path / "archive.csv", index=False
+    )
+    commands = "".join(SHELL.findall(README.read_text(encoding="utf-8")))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run = subprocess.run(
+        ["bash", "-e"], input=commands, env={**os.environ, "PATH": path}, cwd=tmp_path, text=True, capture_output=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "suzuki.html").stat().st_size > 10_000
+    assert "Stored 1 observation" in run.stdout
 
 
 def test_marked_blocks_are_left_out() -> None:

@@ -57,7 +57,7 @@ def text_of(value: Any) -> str:
     >>> [text_of(value) for value in (0.123456, 1234.5678, 20000.0, None, "Ti-6242", 3)]
     ['0.1235', '1235', '20000', '', 'Ti-6242', '3']
     """
-    if value is None or value != value or str(value) in ("<NA>", "NaT"):
+    if _is_nothing(value):
         return ""
     if isinstance(value, datetime):
         return datetime.fromtimestamp(value.timestamp()).strftime("%Y-%m-%d %H:%M")
@@ -104,6 +104,11 @@ def steps(total: int, text: str) -> Iterator[Callable[[int, str], None]]:
         yield lambda done, remark: progress.update(bar, completed=done, remark=remark)
 
 
+def _is_nothing(value: Any) -> bool:
+    """None, and what numpy and pandas write for it; a label "None" is a label."""
+    return not isinstance(value, str) and str(value) in ("None", "nan", "<NA>", "NaT")
+
+
 def _plain(value: Any) -> Any:
     """Values as JSON takes them."""
     if isinstance(value, Mapping):
@@ -112,7 +117,7 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if hasattr(value, "item") and not isinstance(value, str):  # numpy's numbers
         value = value.item()
-    if value is None or str(value) in ("<NA>", "NaT"):
+    if _is_nothing(value):
         return None
     if isinstance(value, float):
         return value if math.isfinite(value) else None
