@@ -85,7 +85,7 @@ def _suggest(model: BEGP, timed: Timed) -> torch.Tensor:
     box[1] = 1.0
     measured = model.train_X[model.train_X[:, -1] == task]
     space = Space(box, {box.shape[-1] - 1: task})
-    choice = choose_from_space(model, space, measured, measured[:0], n=1, acquisition="auto", seed=0)
+    choice = choose_from_space(model, space, measured, measured[:0], measured[:0], n=1, acquisition="auto", seed=0)
     return choice.points[0]
 
 

@@ -107,6 +107,16 @@ def test_an_exception_keeps_what_was_evaluated():
     assert isinstance(error.value.__cause__, ConnectionError)
 
 
+def test_it_ends_when_every_setting_was_evaluated():
+    frame = legacy().assign(x=(legacy()["x"] * 5).round())
+    problem = hs.Problem(inputs={"x": (0, 5, 1)}, general=["task"], objective="y", goal="minimize")
+    seen = []
+    optimum = hs.optimize(lambda x: seen.append(x) or float(x), frame, problem, NEW, budget=8)
+    assert sorted(seen) == [0, 1, 2, 3, 4, 5]
+    assert all(type(x) is int for x in seen)
+    assert optimum.value == 0.0
+
+
 @pytest.mark.parametrize("budget", [0, -1])
 def test_an_impossible_budget(budget):
     with pytest.raises(ProblemError, match="budget"):

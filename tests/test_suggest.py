@@ -95,9 +95,12 @@ def test_fixed_inputs_keep_their_value(mixed, acquisition):
     assert len(set(batch["blades"])) == 2
 
 
-def test_a_fixed_input_may_lie_between_its_steps(mixed):
-    batch = mixed.suggest(NEW, fixed={"blades": 7})
+def test_a_fixed_input_is_predicted_where_it_is_fixed(mixed):
+    batch = mixed.suggest(NEW, fixed={"blades": np.int64(7)})
     assert batch["blades"].item() == 7
+    assert batch["mean"].item() == pytest.approx(mixed.predict(batch, task=NEW)["mean"].item())
+    with pytest.raises(ProblemError, match=r"'blades' cannot be fixed at 7\.4.*nearest is 7"):
+        mixed.suggest(NEW, fixed={"blades": 7.4})
 
 
 @pytest.mark.parametrize("fixed", [{"speed": 1}, {"flow": 2.0}, {"flow": "fast"}, {"flow": float("nan")}])
@@ -137,10 +140,45 @@ def test_a_noisy_optimum_is_not_measured_twice():
     measured = surrogate._measured(task)
     box = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
     free, _ = maximise_over_space(
-        criterion_for(model, measured, measured[:0], seed=0), Space(box, {1: 3.0}), measured[:0], seed=0
+        criterion_for(model, measured, measured[:0], seed=0), Space(box, {1: 3.0}), measured[:0], measured[:0], seed=0
     )
     assert free[0] == 1.0  # what would be suggested if repeats were allowed
     assert surrogate.suggest({"task": "new"})["x"].item() < 1.0
+
+
+def test_what_failed_is_avoided_with_its_neighbourhood_but_promises_nothing(mixed):
+    """Unlike a pending experiment, it will never have an outcome that others could add to."""
+    first = mixed.suggest(NEW)
+    second = mixed.suggest(NEW, avoid=first)
+    assert second.attrs["score"] == "mean"
+    assert second["score"].item() == pytest.approx(mixed.predict(second, task=NEW)["mean"].item())
+    assert second["blades"].item() != first["blades"].item() or abs(second["flow"] - first["flow"]).item() >= 0.05
+    grid = pd.DataFrame(itertools.product(range(4, 10), np.linspace(0, 1, 201)), columns=["blades", "flow"])
+    near = (grid["blades"] == first["blades"].item()) & (np.abs(grid["flow"] - first["flow"].item()) < 0.05)
+    best = mixed.predict(grid[~near], task=NEW)["mean"].max()
+    assert second["mean"].item() > best - 0.05 * (best - archive()["efficiency"].mean())
+
+
+def test_the_score_of_a_batch_is_named_for_all_of_it(mixed):
+    batch = mixed.suggest(NEW, n=3)
+    assert batch.attrs["score"] == "expected best"
+    assert batch["score"].is_monotonic_increasing  # each adds to the best of those before
+    assert batch["score"].iloc[0] == pytest.approx(batch["mean"].iloc[0])
+
+
+def test_very_fine_steps_need_no_more_memory_than_their_values():
+    surrogate = fitted({"blades": (4, 9, 1), "flow": (0, 1, 0.000001)})
+    for acquisition in ("auto", "thompson"):
+        point = surrogate.suggest(NEW, acquisition=acquisition)
+        assert point["flow"].item() == pytest.approx(round(point["flow"].item(), 6), abs=1e-12)
+        predicted = surrogate.predict(point, task=NEW)["mean"].item()
+        assert point["mean"].item() == pytest.approx(predicted, rel=1e-9)
+
+
+@pytest.mark.parametrize("options", [{"n": 0}, {"n": 1.5}, {"seed": -1}, {"seed": 2**70}, {"seed": "one"}, {"n": True}])
+def test_numbers_that_are_none(mixed, options):
+    with pytest.raises(ProblemError, match="whole number"):
+        mixed.suggest.__wrapped__(mixed, NEW, **options)
 
 
 def test_points_are_taken_up_to_rounding():

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 __all__ = [
     "DataError",
     "DataWarning",
+    "ExhaustedError",
     "FileFormatError",
     "HeadstartError",
     "MissingExtraError",
@@ -20,6 +22,7 @@ __all__ = [
     "ObjectiveError",
     "ProblemError",
     "StoreError",
+    "checked_whole",
     "did_you_mean",
 ]
 
@@ -34,6 +37,10 @@ class DataError(HeadstartError, ValueError):
 
 class ProblemError(HeadstartError, ValueError):
     """Raised when a problem, or a task of it, is badly stated: overlapping roles, bad bounds."""
+
+
+class ExhaustedError(ProblemError):
+    """Raised when nothing is left to suggest: every possible experiment was measured, is pending or was withdrawn."""
 
 
 class ModelError(HeadstartError, RuntimeError):
@@ -89,6 +96,22 @@ class StoreError(HeadstartError, RuntimeError):
 
 class DataWarning(UserWarning):
     """Warned of data that can be used but look like a slip: a unit, a spelling."""
+
+
+def checked_whole(name: str, value: object, *, low: int = 0, high: int = 2**31 - 1) -> int:
+    """A whole number as a plain int, whatever library it comes from; a `ProblemError` for anything else.
+
+    >>> checked_whole("n", 3.0)
+    3
+    >>> checked_whole("budget", 0, low=1)
+    Traceback (most recent call last):
+    headstart.errors.ProblemError: budget=0 must be a whole number from 1 on.
+    """
+    is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
+    if isinstance(value, bool) or not is_whole or not low <= int(value) <= high:  # type: ignore[call-overload]
+        upwards = f"from {low} on" if high == 2**31 - 1 else f"from {low} to {high}"
+        raise ProblemError(f"{name}={value!r} must be a whole number {upwards}.")
+    return int(value)  # type: ignore[call-overload]
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from headstart.errors import ObjectiveError, ProblemError
+from headstart.errors import ExhaustedError, ObjectiveError, ProblemError, checked_whole
 from headstart.surrogate import Surrogate, fit
 from headstart.tasks import Problem, Table, Task
 
@@ -47,6 +47,8 @@ def optimize(
 ) -> Optimum:
     """Evaluate a function `budget` times where it promises most, learning from an archive and from each value.
 
+    It ends earlier when every setting of stepped inputs was evaluated.
+
     A value that is no finite number (NaN, None) is an experiment that failed: it counts, is not repeated, and teaches
     nothing. An exception ends the optimisation as an `ObjectiveError`, whose `history` holds what was evaluated.
 
@@ -68,16 +70,22 @@ def optimize(
     >>> optimum.value < 1e-3, len(optimum.history)
     (True, 4)
     """
-    if not isinstance(budget, int) or budget < 1:
-        raise ProblemError(f"budget={budget!r} must be a whole number of evaluations from 1 on.")
+    budget, seed = checked_whole("budget", budget, low=1), checked_whole("seed", seed)
     call = _caller(function, problem)
     report = progress or _line(budget, problem)
     surrogate = fit(archive, problem, seed=seed)
     problem = surrogate.problem
     history, failed = pd.DataFrame(), pd.DataFrame()
+    whole = [name for name, grid in problem.grids.items() if (grid == grid.round()).all()]
     for step in range(budget):
-        point = surrogate.suggest(task, pending=failed, fixed=fixed, seed=seed + step)
-        inputs = {name: float(point[name].item()) for name in problem.inputs}
+        try:
+            point = surrogate.suggest(task, avoid=failed, fixed=fixed, seed=seed + step)
+        except ExhaustedError:
+            if step == 0:
+                raise
+            break
+        inputs = {name: point[name].item() for name in problem.inputs}
+        inputs |= {name: int(inputs[name]) for name in whole}
         try:
             value = _number(call({**task, **inputs}))
         except Exception as error:
@@ -91,7 +99,7 @@ def optimize(
             failed = pd.concat([failed, point], ignore_index=True)
     values = problem.sign * history[problem.objective]
     if values.isna().all():
-        raise ProblemError(f"None of the {budget} evaluations returned a finite number.")
+        raise ProblemError(f"None of the {len(history)} evaluations returned a finite number.")
     best = history.iloc[int(values.argmax())]
     return Optimum(
         {name: float(best[name]) for name in problem.inputs}, float(best[problem.objective]), history, surrogate

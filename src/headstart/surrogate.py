@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,18 @@ import torch
 from torch import Tensor
 
 from headstart.acquisition import Space, check_acquisition, choose_from_candidates, choose_from_space
-from headstart.errors import DataError, DataWarning, FileFormatError, ModelError, ProblemError, did_you_mean
+from headstart.errors import (
+    DataError,
+    DataWarning,
+    FileFormatError,
+    ModelError,
+    ProblemError,
+    checked_whole,
+    did_you_mean,
+)
 from headstart.models import BEGP
 from headstart.models.inference import Inference, Progress
-from headstart.models.kernels import Kernel
+from headstart.models.kernels import Kernel, resolve_kernel
 from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import from_bytes, read_file, to_bytes, write_file
 from headstart.shapes import Float
@@ -88,6 +97,7 @@ class Surrogate:
         *,
         candidates: Table | None = None,
         pending: Table | None = None,
+        avoid: Table | None = None,
         fixed: Mapping[str, Any] | None = None,
         acquisition: str = "auto",
         seed: int = 0,
@@ -102,20 +112,22 @@ class Surrogate:
         - "probability of best" over `candidates`. Those measured or pending are left out, and of equal ones the first
           is taken.
 
-        No experiment is suggested that was measured on this task or is pending.
+        No experiment is suggested that was measured on this task, is pending or is to be avoided.
 
         Args:
             task: the label of each general input, such as {"catalyst": "new"}; it may be new.
             n: how many experiments are to run at the same time.
             candidates: a table of the possible experiments, when they can be listed.
             pending: a table of experiments of this task that are running; what is suggested takes them into account.
+            avoid: a table of experiments of this task that failed or cannot be run: neither these nor, where inputs are
+                continuous, others within 5 % of every input's range are suggested.
             fixed: inputs that are not free this time, such as {"flow": 15}.
             acquisition: "auto", or "thompson" for the best points of functions sampled from the posterior.
             seed: of the search.
             interval: as in `predict`.
         """
-        if n < 1:
-            raise ProblemError(f"n={n}: ask for at least one experiment.")
+        n = checked_whole("n", n, low=1, high=1000)
+        seed = checked_whole("seed", seed)
         _check_interval(interval)
         check_acquisition(acquisition)
         codes, levels = task_codes(task, self.problem, self.levels)
@@ -127,21 +139,26 @@ class Surrogate:
             )[0]
 
         measured = self._measured(task_levels)
-        running = self._points(read([] if pending is None else pending, allow_empty=True))
+        running, avoided = (
+            self._points(read([] if table is None else table, allow_empty=True)) for table in (pending, avoid)
+        )
         if candidates is None:
             space = self._space(task_levels, fixed or {})
-            choice = choose_from_space(self.model, space, measured, running, n=n, acquisition=acquisition, seed=seed)
+            choice = choose_from_space(
+                self.model, space, measured, running, avoided, n=n, acquisition=acquisition, seed=seed
+            )
             inputs, index = self._in_user_units(choice.points[:, : len(self.problem.inputs)]), None
         else:
             if fixed:
                 raise ProblemError("Give candidates or fixed inputs, not both: the candidates say all that is fixed.")
             rows = read(candidates)
             choice = choose_from_candidates(
-                self.model, self._points(rows), measured, running, n=n, acquisition=acquisition, seed=seed
+                self.model, self._points(rows), measured, running, avoided, n=n, acquisition=acquisition, seed=seed
             )
             inputs = rows.inputs[choice.places]
             index = candidates.index[choice.places] if isinstance(candidates, pd.DataFrame) else pd.Index(choice.places)
         frame = pd.DataFrame(inputs, columns=[*self.problem.inputs])
+        frame = frame.assign(**{name: float(value) for name, value in (fixed or {}).items()})
         frame = frame.join(self._predictions(choice.points, interval, noise=True))
         frame["score"] = np.multiply(choice.scores, self._unit_of_score(choice.meaning))
         frame.attrs["score"] = choice.meaning
@@ -155,6 +172,7 @@ class Surrogate:
             task: the label of each general input, instead of columns of them.
         """
         checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True, task=task)
+        _check_size(len(self.model.train_X) + len(checked), self.model.train_X.device.type)
         model = self.model.observe(self._points(checked), _outcomes(checked, self.problem, self.unit))
         return replace(self, levels=levels, model=model)
 
@@ -229,11 +247,17 @@ class Surrogate:
             if name not in names:
                 raise ProblemError(f"{name!r} cannot be fixed: it is not an input.{did_you_mean(name, names)}")
             column = names.index(name)
-            if not isinstance(value, int | float) or not low[column] <= value <= high[column]:
+            if not isinstance(value, Real) or not low[column] <= value <= high[column]:
                 raise ProblemError(
                     f"{name!r} cannot be fixed at {value!r}: give a number from {low[column]:g} to {high[column]:g}."
                 )
-            kept[column] = (value - low[column]) / (high[column] - low[column])
+            grid = self.problem.grids.get(name)
+            if grid is not None and np.abs(grid - float(value)).min() > 1e-9 * (high[column] - low[column]):
+                nearest = grid[np.abs(grid - float(value)).argmin()]
+                raise ProblemError(
+                    f"{name!r} cannot be fixed at {value!r}: it goes in steps. The nearest is {nearest:g}."
+                )
+            kept[column] = float((value - low[column]) / (high[column] - low[column]))
         box, grids = _unit_box(self.model.train_X), {}
         for name, grid in self.problem.grids.items():
             column = names.index(name)
@@ -304,15 +328,11 @@ def fit(
     """
     if not isinstance(problem, Problem):
         raise ProblemError(f"fit takes a table and then a headstart.Problem, not a {type(problem).__name__}.")
-    if not isinstance(seed, int) or seed < 0:
-        raise ProblemError(f"seed={seed!r} must be a whole number from 0 on.")
-    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise ProblemError("device='cuda' needs a GPU that torch can see; there is none. Leave it out to use the CPU.")
     for name in [*problem.inputs, *problem.general]:
         if name in _PREDICTION:
             raise ProblemError(f"Column {name!r} has the name of a prediction: rename it.")
     rows, levels = rows_from_frame(archive, problem, Levels.none(problem), with_objective=True)
-    _check_size(len(rows), torch.device(device).type)
+    seed = check_fit(len(rows), seed=seed, model=model, kernel=kernel, latent_dim=latent_dim, device=device)
     problem = problem.resolved(archive)
     offset = len(problem.inputs)
     points, unit = _points(rows, problem), _unit_of(rows)
@@ -363,6 +383,29 @@ def _unit_of(rows: Rows) -> float:
 def _outcomes(rows: Rows, problem: Problem, unit: float) -> Float[Tensor, "n 1"]:
     """The objective as the model sees it: near 1, and more is better."""
     return torch.from_numpy(problem.sign / unit * np.asarray(rows.objective)).unsqueeze(-1)
+
+
+def check_fit(
+    rows: int,
+    *,
+    seed: int = 0,
+    model: str = "begp",
+    kernel: str | Kernel | gpytorch.kernels.Kernel = "matern52",
+    latent_dim: int = 3,
+    device: str | torch.device = "cpu",
+) -> int:
+    """Refuse, before any work is done, a fit that cannot be; the seed as a plain number."""
+    model_class(model)
+    resolve_kernel(kernel)
+    checked_whole("latent_dim", latent_dim, low=1, high=64)
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise ProblemError(f"device={device!r} is not known: give 'cpu' or 'cuda'.") from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ProblemError("device='cuda' needs a GPU that torch can see; there is none. Leave it out to use the CPU.")
+    _check_size(rows, kind)
+    return checked_whole("seed", seed)
 
 
 def _check_size(rows: int, device: str) -> None:

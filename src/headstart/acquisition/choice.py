@@ -13,7 +13,7 @@ from torch import Tensor
 from headstart.acquisition.candidates import probability_of_best, thompson, winners
 from headstart.acquisition.criteria import criterion_for
 from headstart.acquisition.space import Space, is_taken, maximise_over_space
-from headstart.errors import DataError, ProblemError, did_you_mean
+from headstart.errors import DataError, ExhaustedError, ProblemError, did_you_mean
 from headstart.shapes import Float
 
 Acquisition: TypeAlias = Literal["auto", "thompson"]
@@ -51,6 +51,7 @@ def choose_from_space(
     space: Space,
     measured: Float[Tensor, "m d"],
     pending: Float[Tensor, "p d"],
+    avoided: Float[Tensor, "a d"],
     *,
     n: int,
     acquisition: str,
@@ -59,14 +60,17 @@ def choose_from_space(
     """Greedily one point after another, each knowing those before it as pending."""
     if acquisition == "thompson":
         points = space.points() if space.size <= _SAMPLED_POINTS else space.sample(_SAMPLED_POINTS, seed=seed)
-        return choose_from_candidates(model, points, measured, pending, n=n, acquisition=acquisition, seed=seed)
+        return choose_from_candidates(
+            model, points, measured, pending, avoided, n=n, acquisition=acquisition, seed=seed
+        )
     known, scores, meaning = len(pending), [], ""
     for step in range(n):
         criterion = criterion_for(model, measured, pending, seed=seed)
         taken = torch.cat([measured, pending])
-        point, value = maximise_over_space(criterion, space, taken, seed=seed + step)
+        point, value = maximise_over_space(criterion, space, taken, avoided, seed=seed + step)
         pending = torch.cat([pending, point.unsqueeze(0)])
-        meaning = meaning or criterion.name
+        # The first point's mean is also the expected best of a batch of one, so the last name is right for all.
+        meaning = criterion.name
         scores.append(criterion.score(value))
     return Choice(pending[known:], scores, meaning)
 
@@ -76,18 +80,20 @@ def choose_from_candidates(
     candidates: Float[Tensor, "c d"],
     measured: Float[Tensor, "m d"],
     pending: Float[Tensor, "p d"],
+    avoided: Float[Tensor, "a d"],
     *,
     n: int,
     acquisition: str,
     seed: int,
 ) -> Choice:
     """The n candidates most likely to be the best, which is the batch most likely to hold the best."""
-    free = ~is_taken(candidates, torch.cat([measured, pending])).cpu().numpy()
+    free = ~is_taken(candidates, torch.cat([measured, pending, avoided])).cpu().numpy()
     # Equal candidates would share one probability among them.
     _, first = np.unique(candidates.cpu().numpy(), axis=0, return_index=True)
     left = np.sort(first[free[first]])
     if len(left) < n:
-        raise DataError(
+        error = DataError if len(left) else ExhaustedError
+        raise error(
             f"{len(left)} of {len(candidates)} candidates differ and have not been measured on this task yet, "
             f"but {n} were asked for. Add candidates or ask for fewer."
         )

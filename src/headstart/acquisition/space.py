@@ -14,19 +14,23 @@ from dataclasses import dataclass, field
 import torch
 from botorch.exceptions.warnings import BadInitialCandidatesWarning, OptimizationWarning
 from botorch.optim import optimize_acqf, optimize_acqf_discrete
-from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating, round_discrete_dims
+from botorch.optim.optimize_mixed import optimize_acqf_mixed_alternating
 from botorch.utils.sampling import draw_sobol_samples, manual_seed
 from torch import Tensor
 
 from headstart.acquisition.criteria import Criterion
-from headstart.errors import ProblemError
+from headstart.errors import ExhaustedError
 from headstart.models.threads import threads_for
 from headstart.shapes import Bool, Float
 
 # Points of a lattice that are listed and looked at one by one.
 _LISTED = 10_000
-# Nearer than this, as a share of an input's range, two experiments are one.
+# Steps of one input that are searched as such.
+_COARSE = 256
+# Nearer than this, as a share of every input's range, two experiments are one.
 _SAME = 1e-6
+# So near to an experiment that failed another would fail as well.
+_NEAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +40,7 @@ class Space:
     Attributes:
         bounds: the box, one column an input or general input.
         fixed: columns that keep a value: the task's level codes, and inputs that are not free.
-        grids: the values of columns that are stepped, from bound to bound.
+        grids: the values of columns that are stepped, evenly and from bound to bound.
     """
 
     bounds: Float[Tensor, "2 d"]
@@ -44,9 +48,9 @@ class Space:
     grids: Mapping[int, Float[Tensor, " k"]] = field(default_factory=dict)
 
     @property
-    def free_grids(self) -> dict[int, list[float]]:
+    def free_grids(self) -> dict[int, Float[Tensor, " k"]]:
         """The grids of columns that are to be chosen."""
-        return {column: grid.tolist() for column, grid in self.grids.items() if column not in self.fixed}
+        return {column: grid for column, grid in self.grids.items() if column not in self.fixed}
 
     @property
     def size(self) -> float | int:
@@ -55,38 +59,52 @@ class Space:
         grids = self.free_grids
         return math.prod(map(len, grids.values())) if len(grids) == free else math.inf
 
-    def sample(self, count: int, *, seed: int) -> Float[Tensor, "{count} d"]:
-        """Evenly spread points."""
-        points = draw_sobol_samples(self.bounds, n=count, q=1, seed=seed).squeeze(1)
-        points = round_discrete_dims(points, self.free_grids)
+    def snapped(self, points: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
+        """The points with stepped columns on their nearest step and fixed ones at their value."""
+        points = points.clone()
+        for column, grid in self.free_grids.items():
+            step = (grid[-1] - grid[0]) / (len(grid) - 1)
+            nearest = ((points[:, column] - grid[0]) / step).round().long().clamp(0, len(grid) - 1)
+            points[:, column] = grid[nearest]
         for column, value in self.fixed.items():
             points[:, column] = value
         return points
 
+    def sample(self, count: int, *, seed: int) -> Float[Tensor, "{count} d"]:
+        """Evenly spread points."""
+        return self.snapped(draw_sobol_samples(self.bounds, n=count, q=1, seed=seed).squeeze(1))
+
     def points(self) -> Float[Tensor, "n d"]:
         """All points of a space of finite size, in order."""
         grids = self.free_grids
-        listed = [grids.get(column, [self.fixed.get(column, 0.0)]) for column in range(self.bounds.shape[-1])]
-        return torch.cartesian_prod(*(self.bounds.new_tensor(values) for values in listed)).reshape(-1, len(listed))
+        listed = [
+            grids[column] if column in grids else self.bounds.new_tensor([self.fixed.get(column, 0.0)])
+            for column in range(self.bounds.shape[-1])
+        ]
+        return torch.cartesian_prod(*listed).reshape(-1, len(listed))
 
 
-def is_taken(points: Float[Tensor, "n d"], taken: Float[Tensor, "m d"]) -> Bool[Tensor, " n"]:
-    """Which points are, but for rounding, among those taken."""
+def is_taken(points: Float[Tensor, "n d"], taken: Float[Tensor, "m d"], *, within: float = _SAME) -> Bool[Tensor, " n"]:
+    """Which points are, but for rounding, among those taken, or so near in every input."""
     if len(taken) == 0:
         return torch.zeros(len(points), dtype=torch.bool, device=points.device)
-    return torch.cdist(points, taken, p=math.inf).amin(-1) < _SAME
+    return torch.cdist(points, taken, p=math.inf).amin(-1) < within
 
 
 def maximise_over_space(
     criterion: Criterion,
     space: Space,
     taken: Float[Tensor, "m d"],
+    avoided: Float[Tensor, "a d"],
     *,
     seed: int,
     restarts: int = 8,
     raw_samples: int = 256,
 ) -> tuple[Float[Tensor, " d"], float]:
-    """The point with the highest value that is not taken yet, and that value."""
+    """The point with the highest value that is not taken yet, nor near one that is avoided, and that value.
+
+    Where steps can be listed, an avoided point is itself avoided and no other.
+    """
     model = criterion.function.model
     work = raw_samples * model.posterior_draws * len(model.train_X)
     # A flat criterion (a one-row archive, a constant objective) is legal: any point is then as good.
@@ -94,7 +112,10 @@ def maximise_over_space(
         warnings.simplefilter("ignore", BadInitialCandidatesWarning)
         warnings.simplefilter("ignore", OptimizationWarning)
         if space.size <= _LISTED:
-            return _best_of(criterion, space.points(), taken, space)
+            points = space.points()
+            return _best_of(criterion, points[~is_taken(points, torch.cat([taken, avoided]))], space)
+        # BoTorch compares every point with every step, so fine steps are left to rounding.
+        coarse = {column: grid.tolist() for column, grid in space.free_grids.items() if len(grid) <= _COARSE}
         common = {
             "bounds": space.bounds,
             "q": 1,
@@ -102,28 +123,29 @@ def maximise_over_space(
             "raw_samples": raw_samples,
             "fixed_features": dict(space.fixed),
         }
-        if space.free_grids:
-            point, value = optimize_acqf_mixed_alternating(criterion.function, discrete_dims=space.free_grids, **common)
+        if coarse:
+            point, value = optimize_acqf_mixed_alternating(criterion.function, discrete_dims=coarse, **common)
         else:
             # A line search that stops early at a maximum of tiny values is no failure to start again from.
             options = {"seed": seed, "maxiter": 100}
             point, value = optimize_acqf(
                 criterion.function, options=options, retry_on_optimization_warning=False, **common
             )
-        if is_taken(point, taken).any():
-            return _best_of(criterion, space.sample(2 * raw_samples, seed=seed), taken, space)
-    return point.squeeze(0).detach(), float(value)
+        point = space.snapped(point.detach())
+        if is_taken(point, taken).any() or is_taken(point, avoided, within=_NEAR).any():
+            points = space.sample(4 * raw_samples, seed=seed)
+            free = ~(is_taken(points, taken) | is_taken(points, avoided, within=_NEAR))
+            return _best_of(criterion, points[free], space)
+    return point.squeeze(0), float(value)
 
 
-def _best_of(
-    criterion: Criterion, points: Float[Tensor, "n d"], taken: Float[Tensor, "m d"], space: Space
-) -> tuple[Float[Tensor, " d"], float]:
-    left = points[~is_taken(points, taken)]
-    if len(left) == 0:
-        raise ProblemError(
-            f"All {space.size} settings of the inputs have been measured or are pending on this task. "
+def _best_of(criterion: Criterion, points: Float[Tensor, "n d"], space: Space) -> tuple[Float[Tensor, " d"], float]:
+    if len(points) == 0:
+        settings = "settings" if math.isinf(space.size) else f"{space.size} settings"
+        raise ExhaustedError(
+            f"All {settings} of the inputs have been measured, are pending or were withdrawn on this task. "
             "Widen the bounds, take smaller steps or fix fewer inputs."
         )
     with torch.no_grad():
-        point, value = optimize_acqf_discrete(criterion.function, q=1, choices=left)
+        point, value = optimize_acqf_discrete(criterion.function, q=1, choices=points)
     return point.squeeze(0), float(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,8 @@ import pandas as pd
 from headstart.errors import DataError
 from headstart.shapes import Bool, Int
 from headstart.tasks.notations import MISSING_LABELS, MISSING_NUMBERS, NUMBER, PADDED, WHOLE, parse, plain, quick
+
+_REAL = (int, float, np.number, Decimal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ class Cells:
         """Which cells are numbers already, as a spreadsheet stores them; dates and truth values are none."""
         real = np.zeros(len(self.values), dtype=bool)
         others = np.flatnonzero((self.places < 0) & ~self.blank)
-        real[others] = [isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in self.values[others]]
+        real[others] = [isinstance(v, _REAL) and not isinstance(v, bool) for v in self.values[others]]
         return real
 
     @cached_property
@@ -130,9 +133,16 @@ class Cells:
 
 
 def typed(
-    columns: Sequence[Cells], names: Sequence[str], rows: Int[np.ndarray, " n"], *, decimal: str | None
+    columns: Sequence[Cells],
+    names: Sequence[str],
+    rows: Int[np.ndarray, " n"],
+    *,
+    decimal: str | None,
+    commas_likely: bool = False,
 ) -> list[pd.Series]:
     """The columns of one file as numbers where all of a column are, else as labels.
+
+    Where decimal commas are likely, "1.450" needs another column to say that it is no thousand and more.
 
     >>> columns = [Cells.of(["1,234", "950"]), Cells.of(["12,5", "NA"])]
     >>> for column in typed(columns, ["rpm", "head"], np.array([2, 3]), decimal=None):
@@ -143,7 +153,7 @@ def typed(
     evidence = [_evidence(column) for column in columns]
     settled = {decimal} if decimal else {mark for mark in evidence if mark in NUMBER}
     return [
-        _typed(column, decimal or mark, settled, name, rows)
+        _typed(column, decimal or mark, settled, name, rows, commas_likely=commas_likely)
         for column, mark, name in zip(columns, evidence, names, strict=True)
     ]
 
@@ -160,14 +170,16 @@ def _evidence(cells: Cells) -> str:
     return "." if point else "," if comma else "clash"
 
 
-def _typed(cells: Cells, mark: str, settled: set[str], name: str, rows: Int[np.ndarray, " n"]) -> pd.Series:
+def _typed(
+    cells: Cells, mark: str, settled: set[str], name: str, rows: Int[np.ndarray, " n"], *, commas_likely: bool
+) -> pd.Series:
     usual = next(iter(settled)) if len(settled) == 1 else None
     if mark == "clash":
         raise _clash(cells, name, rows)
     if mark == "either":
-        # "1.234" is taken for a decimal point unless the file has decimal commas; "1,234" needs a witness.
+        # "1.234" is taken for a decimal point unless the file has decimal commas, or may well; "1,234" needs a witness.
         commas = any("," in text for text in cells.texts)
-        if usual is None if commas else "," in settled:
+        if usual is None if commas else "," in settled or (commas_likely and not settled):
             raise _ambiguous(cells, name, rows)
     if mark == "text" or (mark in NUMBER and not cells.all_numbers(decimal=mark)):
         return _labels(cells, usual)

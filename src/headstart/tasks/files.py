@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from headstart.errors import DataError, FileFormatError, did_you_mean
+from headstart.tasks.cells import Cells
 from headstart.tasks.grids import frame_of_grid, header_place
 from headstart.tasks.spreadsheets import grid_of_workbook
 from headstart.tasks.text_tables import check_even, decoded, grid_of_text
@@ -78,11 +79,12 @@ def read_table(
         if data.startswith(b"PK\x03\x04"):
             grid = grid_of_workbook(data, sheet=sheet)
             header = header_place(grid, header_row)
-        else:
-            grid = grid_of_text(decoded(data, encoding=encoding), separator=separator)
-            header = header_place(grid, header_row)
-            check_even(grid, header=header)
-        return frame_of_grid(grid, header=header, decimal=decimal)
+            return frame_of_grid(grid, header=header, decimal=decimal)
+        grid, separator = grid_of_text(decoded(data, encoding=encoding), separator=separator)
+        header = header_place(grid, header_row)
+        check_even(grid, header=header)
+        # Spreadsheet programs separate by semicolons in the countries where the comma is taken.
+        return frame_of_grid(grid, header=header, decimal=decimal, commas_likely=separator == ";")
 
 
 def _content(path: Path) -> bytes:
@@ -141,9 +143,31 @@ def _frame_of_parquet(data: bytes) -> pd.DataFrame:
         raise FileFormatError(
             f"The Parquet file is damaged ({type(error).__name__}: {error}). Copy it or write it again."
         ) from error
-    if any(name is not None for name in frame.index.names):  # an index with a name is data; without one it counts rows
-        frame = frame.reset_index()
+    frame = _with_index(frame)
     if frame.empty:
         raise DataError("The table has no rows. Add at least one experiment.")
     names = [" ".join(str(name).split()) for name in frame.columns]
-    return frame.set_axis(names, axis=1).set_axis(pd.Index(np.arange(len(frame)) + 2, name="row"), axis=0)
+    columns = [_without_decimals(frame.iloc[:, place]) for place in range(len(names))]
+    frame = pd.concat(columns, axis=1).set_axis(names, axis=1)
+    return frame.set_axis(pd.Index(np.arange(len(frame)) + 2, name="row"), axis=0)
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its index as a column, unless it is whole numbers without a name, which count the rows."""
+    index = frame.index
+    if index.names == [None]:
+        if pd.api.types.is_integer_dtype(index.dtype):
+            return frame
+        index = index.rename("unnamed index" if "index" in frame.columns else "index")
+    return frame.set_axis(index, axis=0).reset_index(allow_duplicates=True)
+
+
+def _without_decimals(column: pd.Series) -> pd.Series:
+    """The column as floats, or integers if all are whole, where it holds exact decimals, as DECIMAL(10, 2) does."""
+    if column.dtype.kind != "O" or pd.api.types.infer_dtype(column, skipna=True) != "decimal":
+        return column
+    cells = Cells.of(column.to_numpy(dtype=object))
+    whole = cells.real.all() and all(cell == int(cell) and abs(cell) < 2**63 for cell in cells.values)
+    if whole:
+        return pd.Series([int(cell) for cell in cells.values], index=column.index)
+    return pd.Series(cells.numbers("."), index=column.index)

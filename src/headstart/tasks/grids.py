@@ -6,6 +6,8 @@ experiment that never was, so it is an error here, while the row numbers that th
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,13 +21,17 @@ from headstart.tasks.notations import MISSING_NUMBERS, parse
 Grid = list[Sequence[object]]  # grid[0] is row 1
 
 _LOOKED_AT = 30  # rows in which a header is looked for
-# fmt: off
-_TOTALS = frozenset({
-    "total", "totals", "subtotal", "sum", "average", "avg", "mean", "median", "stdev", "std",
-    "summe", "gesamt", "mittelwert", "durchschnitt", "somme", "moyenne", "totale", "somma",
-    "media", "suma", "promedio", "totaal", "gemiddelde", "grand total", "standard deviation",
-})
-# fmt: on
+# A word of totals, and after it no further word but in brackets: "Total 2024" and "Mean (n=3)", but neither "Total
+# Quartz 3" nor "SUM-159". Standards are called "Std 1", and what cells grow in "Media (M9)": these two count alone.
+_TOTAL = re.compile(
+    r"""(?:std | media | (?:
+        totals? | sub[- ]?total | grand[ ]total | sum | average | avg | mean | median | stdev | standard[ ]deviation
+        | summe | gesamt | gesamtsumme | zwischensumme | mittelwert | durchschnitt | somme | moyenne | totale | somma
+        | suma | promedio | totaal | gemiddelde
+    )\b (?![-/+\#.]\w) (?: [^\w()\[\]] | \d | \([^()]*\) | \[[^\[\]]*\] )*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_RATING = re.compile(r"average|avg|mean|median|media", re.IGNORECASE)  # how good something is, as well
 
 
 def header_place(grid: Grid, header_row: int) -> int:
@@ -41,7 +47,7 @@ def header_place(grid: Grid, header_row: int) -> int:
     raise DataError("There is nothing in it. Give a file with a row of column names and one row an experiment.")
 
 
-def frame_of_grid(grid: Grid, *, header: int, decimal: str | None = None) -> pd.DataFrame:
+def frame_of_grid(grid: Grid, *, header: int, decimal: str | None = None, commas_likely: bool = False) -> pd.DataFrame:
     """The table below the header, with the row numbers of the spreadsheet as its index.
 
     >>> frame_of_grid([["pump", "flow"], ["A", "10"], ["", ""], ["B", "12.5"]], header=0)
@@ -74,7 +80,7 @@ def frame_of_grid(grid: Grid, *, header: int, decimal: str | None = None) -> pd.
     names = [names[place] or f"unnamed {column_letters(place)}" for place in kept]
     _check_units(columns, names, rows)
     _check_totals(columns, names, rows)
-    frame = pd.concat(typed(columns, names, rows, decimal=decimal), axis=1)
+    frame = pd.concat(typed(columns, names, rows, decimal=decimal, commas_likely=commas_likely), axis=1)
     return frame.set_axis(names, axis=1).set_axis(pd.Index(rows, name="row"), axis=0)
 
 
@@ -160,11 +166,37 @@ def _check_units(columns: list[Cells], names: list[str], rows: Int[np.ndarray, "
 
 
 def _check_totals(columns: list[Cells], names: list[str], rows: Int[np.ndarray, " n"]) -> None:
+    """A label such as "Total" in a single row; what several rows are called is the name of a task."""
+    if len(rows) == 1:
+        return
     for cells, name in zip(columns, names, strict=True):
-        last = cells.values[-1]
-        total = isinstance(last, str) and last.strip(" :.\t").casefold() in _TOTALS
-        if total and len(rows) > 1 and (cells.values == last).sum() == 1:
-            raise DataError(
-                f"Row {rows[-1]}, the last one, has {last!r} in column {name!r}, as a row of totals does. Delete the "
-                f"row, or rename the label if it is an experiment."
-            )
+        if cells.quick is not None:
+            continue
+        stripped = enumerate(text.strip(" :.\t") for text in cells.texts)
+        labels = {place: text.casefold() for place, text in stripped if _TOTAL.fullmatch(text)}
+        for position in _only_rows(cells, labels):
+            last = position == len(rows) - 1
+            label = str(cells.values[position])
+            if last or not _RATING.match(label.strip(" :.\t")) or not _says_more(columns, cells, position):
+                raise DataError(
+                    f"Row {rows[position]}{', the last one,' if last else ''} has {label!r} in column {name!r}, as a "
+                    f"row of totals does. Delete the row, or rename the label if it is an experiment."
+                )
+
+
+def _only_rows(cells: Cells, labels: dict[int, str]) -> list[int]:
+    """Where those of the distinct texts stand that are in one row only, however they are capitalised there."""
+    if not labels:
+        return []
+    counts = np.bincount(cells.places[cells.places >= 0])
+    together: Counter[str] = Counter()
+    for place, label in labels.items():
+        together[label] += int(counts[place])
+    single = [place for place, label in labels.items() if together[label] == 1]
+    return np.flatnonzero(np.isin(cells.places, single)).tolist()
+
+
+def _says_more(columns: list[Cells], label: Cells, position: int) -> bool:
+    """Whether another cell of the row holds text, as the name of what is rated "average"."""
+    others = (Cells(cells.values[position : position + 1]) for cells in columns if cells is not label)
+    return any(cell.texts and not (cell.numeric | cell.blank | cell.where(cell.missing))[0] for cell in others)

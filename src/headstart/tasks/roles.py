@@ -6,7 +6,7 @@ What is inferred is told, never hidden: a column left out by mistake is an exper
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from headstart.errors import DataError, ProblemError
-from headstart.shapes import Float
+from headstart.shapes import Bool, Float, Int
 from headstart.tasks.columns import Table, as_frame, labels, numbers, offenders, require_columns
 from headstart.tasks.general import label_column
 from headstart.tasks.kinds import gaps, kind_of, no_numbers
@@ -27,6 +27,7 @@ else:  # what a caller gives is checked at run time by `Problem`, which says wha
     Names = Inputs = object
 
 _MOST_STEPS = 10_000  # a wider range of whole numbers is as good as continuous
+_LISTED = 5  # rows named one by one; the rest are counted
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,13 @@ class Roles:
         problem: with the bounds of its inputs known.
         ignored: the columns that it does not use, and why.
         inferred: what was not said and had to be found out, a line each.
+        rows: the rows of the table to use, with the index that they have there.
     """
 
     problem: Problem
     ignored: Mapping[str, str]
     inferred: tuple[str, ...]
+    rows: pd.DataFrame = field(repr=False, compare=False)
 
 
 def infer_roles(
@@ -52,8 +55,12 @@ def infer_roles(
     inputs: Inputs | None = None,
     general: Names | None = None,
     ignore: Names = (),
+    drop_incomplete: bool = False,
 ) -> Roles:
     """The problem that a table poses, as far as the caller says and else as far as the table shows.
+
+    A column with empty cells is no input, unless `drop_incomplete`: then columns are judged by the cells that they
+    have, and rows without a cell that is needed are left out.
 
     >>> archive = {"pump": ["A", "A", "B"], "flow": [10, 20, 15.5], "fluid": ["water"] * 3, "head": [4.9, 4.7, 5.0]}
     >>> roles = infer_roles(archive, objective="head", goal="maximize")
@@ -64,6 +71,10 @@ def infer_roles(
     'flow' is an input from 10 to 20, as in the table.
     >>> dict(roles.ignored)
     {'fluid': 'has the same label in every row'}
+    >>> archive["flow"][1] = None
+    >>> roles = infer_roles(archive, objective="head", goal="maximize", drop_incomplete=True)
+    >>> print(roles.inferred[-1], roles.rows.index.tolist())
+    1 row with an empty cell is left out: row 1. [0, 2]
     """
     frame = as_frame(frame)
     general = None if general is None else _listed(general)
@@ -78,41 +89,107 @@ def infer_roles(
     for name in said:
         if name in ignored:
             raise ProblemError(f"Column {name!r} is to be used and to be ignored. Give each column one role, once.")
-    numbers(frame, objective)
+
+    def kept(*names: object) -> Bool[np.ndarray, " n"]:
+        return _complete(frame, names) if drop_incomplete else np.ones(len(frame), dtype=bool)
+
+    numbers(frame[kept(*said)], objective)
     inferred: list[str] = []
     free = [name for name in frame.columns if name not in said and name not in ignored]
     if inputs is None or general is None:
         require_columns(frame, [name for name in free if isinstance(name, str)])
     if general is None:
-        general, reasons = label_column(frame, free)
+        rows = frame[kept(*said)]
+        general, reasons = label_column(_gaps_filled(rows, free) if drop_incomplete else rows, free)
         inferred.append(f"{general!r} names the task: the only column of labels that can.")
         ignored |= reasons
         free = [name for name in free if name != general and name not in ignored]
     if inputs is None:
-        inputs = dict.fromkeys(_inputs(frame, free, _listed(general), ignored))
+        used = kept(*said, *_listed(general))
+        inputs = dict.fromkeys(_inputs(frame, used, free, _listed(general), ignored, drop_incomplete=drop_incomplete))
     for name in free:
         if name not in inputs:
             ignored.setdefault(str(name), "has no role given to it")
+    used = kept(objective, *_listed(general), *inputs)
+    rows = frame if used.all() else frame[used]
     stated = dict(inputs)
     for name, bounds in stated.items():
-        values = numbers(frame, name)
+        values = numbers(rows, name)
         if bounds is None:
             stated[name], span = _bounds(values)
             inferred.append(f"{name!r} is an input {span}, as in the table.")
-    problem = Problem(inputs=stated, general=general, objective=objective, goal=goal).resolved(frame)
-    return Roles(problem, MappingProxyType(ignored), tuple(inferred))
+    if not used.all():
+        several = (~used).sum() > 1
+        inferred.append(
+            f"{(~used).sum()} row{'s' * several} with an empty cell {'are' if several else 'is'} left out: "
+            f"{_rows_named(frame.index, ~used)}."
+        )
+    problem = Problem(inputs=stated, general=general, objective=objective, goal=goal).resolved(rows)
+    return Roles(problem, MappingProxyType(ignored), tuple(inferred), rows)
+
+
+def _complete(frame: pd.DataFrame, names: Sequence[object]) -> Bool[np.ndarray, " n"]:
+    """Which rows have a cell in each of the columns: some, or there is nothing to learn from."""
+    empty = {name: gaps(frame[name]) for name in names}
+    complete = ~np.logical_or.reduce(list(empty.values()))
+    if not complete.any():
+        listed = "; ".join(
+            f"{name!r} in {'every row' if gap.all() else _rows_named(frame.index, gap)}"
+            for name, gap in empty.items()
+            if gap.any()
+        )
+        raise DataError(
+            f"No row is left, for each has an empty cell in a column that is used: {listed}. Fill them in, or leave a "
+            f"column out, as in ignore=[{next(name for name, gap in empty.items() if gap.any())!r}] (--ignore)."
+        )
+    return complete
+
+
+def _rows_named(index: pd.Index, which: Bool[np.ndarray, " n"]) -> str:
+    """Those rows as a message names them: "row 5", "rows 5, 9 and 12", "rows 2, 3, 4, 5, 6 and 40 more"."""
+    shown = [str(row) for row in index[which][:_LISTED]]
+    more = int(which.sum()) - len(shown)
+    *first, last = [*shown, f"{more} more"] if more else shown
+    return f"rows {', '.join(first)} and {last}" if first else f"row {last}"
 
 
 def _listed(names: Names | None) -> list[str]:
     return [names] if isinstance(names, str) else list(() if names is None else names)
 
 
-def _inputs(frame: pd.DataFrame, free: Sequence[object], general: list[str], ignored: dict[str, str]) -> list[str]:
+def _gaps_filled(frame: pd.DataFrame, names: Sequence[object]) -> pd.DataFrame:
+    """The table for telling which column names the task, with labels in the gaps that change nothing about it.
+
+    Where all labels differ, the gaps get others yet, and else one of the labels that are there.
+    """
+    columns = {}
+    for name in names:
+        column, empty = frame[name], gaps(frame[name])
+        if empty.any() and kind_of(column) == "text":
+            given = column[~empty].astype(str)
+            unlike = len(given) > 2 and given.is_unique
+            filled = column.astype(object).to_numpy(copy=True)
+            filled[empty] = [f"{name} {place}" for place in np.flatnonzero(empty)] if unlike else given.iloc[0]
+            column = pd.Series(filled, index=frame.index)
+        columns[name] = column
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _inputs(
+    frame: pd.DataFrame,
+    used: Bool[np.ndarray, " n"],
+    free: Sequence[object],
+    general: list[str],
+    ignored: dict[str, str],
+    *,
+    drop_incomplete: bool,
+) -> list[str]:
     """The columns of numbers that somebody chose, the others with the reason why not."""
-    tasks = _tasks(frame, general)
+    rows = frame[used]
+    tasks, places = _tasks(rows, general), np.flatnonzero(used)
     chosen = []
     for name in free:
-        reason = _no_input(frame[name], name, tasks)
+        reason = _no_input(rows[name], name, tasks, places, drop_incomplete=drop_incomplete)
         if reason:
             ignored[str(name)] = reason
         else:
@@ -126,8 +203,10 @@ def _inputs(frame: pd.DataFrame, free: Sequence[object], general: list[str], ign
     return chosen
 
 
-def _no_input(column: pd.Series, name: object, tasks: np.ndarray) -> str | None:
-    """Why a column is no input, or None where it is one."""
+def _no_input(
+    column: pd.Series, name: object, tasks: np.ndarray, places: Int[np.ndarray, " n"], *, drop_incomplete: bool
+) -> str | None:
+    """Why a column is no input, or None where it is one; `places` are those of the rows in the whole table."""
     if not isinstance(name, str) or name.startswith("unnamed "):
         return "has no name"
     kind = kind_of(column)
@@ -139,18 +218,24 @@ def _no_input(column: pd.Series, name: object, tasks: np.ndarray) -> str | None:
     if kind != "number":
         return {"text": "holds text", "date": "holds dates", "empty": "is empty"}[kind]
     empty = gaps(column)
-    if empty.any():
+    if drop_incomplete:
+        column, tasks, places = column[~empty], tasks[~empty], places[~empty]
+    elif empty.any():
         rows = ", ".join(map(str, column.index[empty][:3])) + (", ..." if empty.sum() > 3 else "")
         return f"has 1 empty cell (row {rows})" if empty.sum() == 1 else f"has {empty.sum()} empty cells (rows {rows})"
     values = numbers(column.to_frame(name), name)
     if (values == values[0]).all():
         return f"has the same value {values[0]:g} in every row"
-    steps = np.diff(values)
-    if len(values) > 2 and values[0] in (0, 1) and (steps == 1).all():
+    if len(values) > 2 and any(_counts(values, rows) for rows in (places, np.arange(len(values)))):
         return "numbers the rows"
     if _describes_the_task(values, tasks):
         return "has one value within each task: it describes the task and was not chosen"
     return None
+
+
+def _counts(values: Float[np.ndarray, " n"], places: Int[np.ndarray, " n"]) -> bool:
+    """Whether the values are the places, counted from 0 or from 1."""
+    return bool(values[0] - places[0] in (0, 1) and (np.diff(values) == np.diff(places)).all())
 
 
 def _tasks(frame: pd.DataFrame, general: list[str]) -> np.ndarray:

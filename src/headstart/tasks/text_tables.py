@@ -59,11 +59,11 @@ def _guessed(data: bytes) -> str:
     return "utf-8"
 
 
-def grid_of_text(text: str, *, separator: str | None = None) -> Grid:
-    """The rows of a text, one a record: a quoted cell may hold separators and line ends.
+def grid_of_text(text: str, *, separator: str | None = None) -> tuple[Grid, str]:
+    """The rows of a text, one a record, and the separator: a quoted cell may hold separators and line ends.
 
     >>> grid_of_text('pump;flow\\n"A;\\nold";12,5\\n')
-    [['pump', 'flow'], ['A;\\nold', '12,5']]
+    ([['pump', 'flow'], ['A;\\nold', '12,5']], ';')
     """
     stated = _SEP_LINE.match(text)
     if stated:  # Excel's own hint, which it does not show as a row
@@ -82,7 +82,7 @@ def grid_of_text(text: str, *, separator: str | None = None) -> Grid:
             f"Row {len(grid) + 1} cannot be read: {error}. Close the quotation mark that opens in it, or write a mark "
             f'that belongs to the text twice ("").'
         ) from None
-    return grid
+    return grid, separator
 
 
 def _sniffed(text: str) -> str:
