@@ -38,8 +38,11 @@ def small(monkeypatch):
 
 def test_a_short_demonstration(small, tmp_path):
     said = []
+    (tmp_path / "new" / "folder").mkdir(parents=True)
+    (tmp_path / "new" / "folder" / "campaign.db").write_text("somebody's own")
     result = demo.run(tmp_path / "new" / "folder", rounds=2, say=said.append)
-    assert {"report.html", "race.png", "campaign.db"} <= {path.name for path in result.folder.iterdir()}
+    assert (result.folder / "campaign.db").read_text() == "somebody's own"
+    assert {"report.html", "race.png", "headstart-demo.db"} <= {path.name for path in result.folder.iterdir()}
     assert len(said) == 4
     _, hidden = demo._data()
     assert set(result.outcomes) <= set(hidden[demo.PROBLEM.objective])

@@ -62,6 +62,8 @@ def with_two(temperature, flow, alloy="none"):
         (lambda temperature, flow: (temperature, flow), (1, 2)),
         (lambda flow, temperature: (temperature, flow), (1, 2)),
         (with_two, (1, 2, "Ti")),
+        (lambda flow: flow, 2),
+        (lambda flow, alloy: (flow, alloy), (2, "Ti")),
         (lambda **experiment: experiment, {"temperature": 1, "flow": 2, "alloy": "Ti"}),
         (lambda row: row, {"temperature": 1, "flow": 2, "alloy": "Ti"}),
         (lambda row, /: row, {"temperature": 1, "flow": 2, "alloy": "Ti"}),

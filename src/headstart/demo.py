@@ -41,6 +41,7 @@ PROBLEM = Problem(
     objective="c2_yield_pct",
     goal="maximize",
 )
+_STORE = "headstart-demo.db"  # a name that nobody else gives a database
 _LEGACY_ROWS = 12  # a catalyst: few enough for a fit of some seconds
 _REPEATS = 10  # of the lone Gaussian process, whose first runs are a guess
 _FIRST_RUNS = 4  # of it, at random: with fewer it did worse
@@ -84,7 +85,7 @@ class Demonstration:
             "optimum": self.optimum,
             "outcomes": list(self.outcomes),
             "best": {name: values.tolist() for name, values in self.best.items()},
-            "files": [str(self.folder / name) for name in ("report.html", "race.png", "campaign.db")],
+            "files": [str(self.folder / name) for name in ("report.html", "race.png", _STORE)],
         }
 
 
@@ -92,15 +93,15 @@ def run(folder: Path, *, rounds: int = 10, say: Callable[[str], None] = print) -
     """Hide a catalyst, run the campaign against its table, and write the report and the figure into a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob("campaign.db*"):  # each demonstration is a new campaign
-            old.unlink()
+        for suffix in ("", "-wal", "-shm"):  # each demonstration is a new campaign
+            (folder / f"{_STORE}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise HeadstartError(
             f"The folder {folder} cannot be used: {error.strerror}. Give another with --folder."
         ) from error
     legacy, hidden = _data()
     say(f"{len(legacy)} runs of {legacy['catalyst'].nunique()} catalysts; hidden: {HIDDEN} with {len(hidden)} runs.")
-    campaign = Campaign.create("demo", legacy, PROBLEM, store=folder / "campaign.db")
+    campaign = Campaign.create("demo", legacy, PROBLEM, store=folder / _STORE)
     say("Fitting ...")
     outcomes = []
     for step in range(rounds):

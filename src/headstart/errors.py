@@ -39,7 +39,7 @@ class ProblemError(HeadstartError, ValueError):
     """Raised when a problem, or a task of it, is badly stated: overlapping roles, bad bounds."""
 
 
-class ExhaustedError(ProblemError):
+class ExhaustedError(ProblemError, DataError):
     """Raised when nothing is left to suggest: every possible experiment was measured, is pending or was withdrawn."""
 
 

@@ -53,7 +53,7 @@ def optimize(
     nothing. An exception ends the optimisation as an `ObjectiveError`, whose `history` holds what was evaluated.
 
     Args:
-        function: called with the inputs by name, `function(flow=12.5)`, and with the general inputs that it names; a
+        function: called with the inputs and general inputs that its parameters name, as `function(flow=12.5)`; a
             function of one other parameter gets all of them as a dictionary.
         archive: experiments of other tasks, and of this one if there are any.
         problem: what each column is for.
@@ -115,9 +115,9 @@ def _caller(function: Callable[..., Any], problem: Problem) -> Callable[[dict[st
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return lambda experiment: function(**experiment)
     names = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
-    if set(problem.inputs) <= names:
-        return lambda experiment: function(**{name: experiment[name] for name in experiment if name in names})
     needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    if names & {*problem.inputs} and {p.name for p in needed} <= {*problem.inputs, *problem.general} & names:
+        return lambda experiment: function(**{name: experiment[name] for name in experiment if name in names})
     if len(needed) > 1:
         listed = ", ".join(problem.inputs)
         raise ProblemError(

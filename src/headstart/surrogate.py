@@ -176,6 +176,11 @@ class Surrogate:
         model = self.model.observe(self._points(checked), _outcomes(checked, self.problem, self.unit))
         return replace(self, levels=levels, model=model)
 
+    def rows_of(self, task: Task) -> int:
+        """How many experiments of a task it has learned from."""
+        codes, _ = task_codes(task, self.problem, self.levels)
+        return len(self._measured(torch.from_numpy(codes).to(self.model.train_X)))
+
     def embedding(self, general: str) -> pd.DataFrame:
         """Mean and standard deviation of each level's latent: level, mean_1, ..., sd_1, ..."""
         labels = self.levels[general]

@@ -198,7 +198,7 @@ def test_a_damaged_or_foreign_cache_is_made_again(campaign, where):
     from headstart.campaign.records import StoredSurrogate
 
     expected = campaign.surrogate().predict(archive())
-    campaign._store.put_surrogate(campaign._id, StoredSurrogate(b"nonsense", 12, 12))
+    campaign._store.put_surrogate(campaign._id, StoredSurrogate(b"nonsense", 12, 12, 12))
     pd.testing.assert_frame_equal(hs.Campaign.open("sines", store=where).predict(archive()), expected)
 
 
@@ -247,6 +247,108 @@ def test_names_of_campaigns(campaign, where):
         hs.Campaign.create("  ", archive(), PROBLEM, store=where)
     with pytest.raises(StoreError, match=r"Did you mean 'sines'\? It holds: 'sines'"):
         hs.Campaign.open("sine", store=where)
+
+
+def test_what_could_never_be_fitted_is_not_created(where):
+    for options in ({"kernel": "foo"}, {"model": "zz"}, {"seed": -3}, {"latent_dim": 0}):
+        with pytest.raises(ProblemError):
+            hs.Campaign.create("sines", archive(), PROBLEM, store=where, **options)
+    with pytest.raises(DataError, match="--sample"):
+        hs.Campaign.create("sines", archive(tasks=10, rows=400), PROBLEM, store=where)
+    with pytest.raises(ProblemError, match="as text"):
+        hs.Campaign.create(7, archive(), PROBLEM, store=where)
+    assert Store(where, create=True).campaigns() == []
+
+
+def test_a_store_serves_several_authors(campaign, where):
+    store = Store(where, author="ann")
+    asked = hs.Campaign.open("sines", store=store, author="cyd").suggest(NEW)
+    assert hs.Campaign.open("sines", store=store).suggestions()[0].origin.author == "cyd"
+    assert store.author == "ann"
+    assert len(asked) == 1
+
+
+def test_the_same_suggestion_twice_in_a_table(campaign):
+    campaign.suggest(NEW)
+    with pytest.raises(DataError, match="twice, with 1 and 2"):
+        campaign.observe(pd.DataFrame({"suggestion": [1, 1], "y": [1.0, 2.0]}))
+    assert campaign.observe(pd.DataFrame({"suggestion": [1, 1], "y": [1.0, 1.0]})) == [13, 13]
+    assert len(campaign.data()) == 13
+
+
+def test_an_outcome_of_another_task_does_not_answer_a_suggestion(campaign):
+    asked = campaign.suggest(NEW)
+    with pytest.raises(DataError, match="Suggestion 1 is for task new, and the outcome is of task other"):
+        campaign.observe(asked.assign(task="other", y=1.0))
+    assert campaign.history()["status"].tolist() == ["pending"]
+
+
+@pytest.mark.parametrize("wrong", [10**12, 10**30, -1, "12", 1.5, None])
+def test_ids_that_cannot_be(campaign, wrong):
+    campaign.suggest(NEW, n=2)
+    for step in (campaign.withdraw, campaign.retract):
+        with pytest.raises(hs.HeadstartError):
+            step(wrong)
+    assert campaign.history()["status"].tolist() == ["pending"] * 2
+
+
+def test_a_withdrawn_experiment_promises_nothing(campaign):
+    """Its outcome will never come, so what is expected of the next does not count on it."""
+    first = campaign.suggest(NEW)
+    campaign.withdraw(first["suggestion"].item())
+    second = campaign.suggest(NEW)
+    assert second.attrs["score"] == "mean"
+    assert second["score"].item() == pytest.approx(second["mean"].item())
+    assert abs(second["x"].item() - first["x"].item()) >= 0.05
+
+
+def test_a_retraction_between_looking_and_storing_is_noticed(where, monkeypatch):
+    """The lattice's best point comes back while another process chooses: it must not be suggested twice."""
+    problem = hs.Problem(inputs={"x": (0, 1, 0.25)}, general=["task"], objective="y", goal="minimize")
+    hs.Campaign.create("c", archive(), problem, store=where)
+    campaign, other = (hs.Campaign.open("c", store=where) for _ in range(2))
+    asked = campaign.suggest(NEW)
+    (observation,) = campaign.observe(asked.assign(y=9.0))
+    store = campaign._store
+    look = store.snapshot
+    looks = []
+
+    def look_and_let_others_act(campaign_id):
+        seen = look(campaign_id)
+        looks.append(seen)
+        if len(looks) == 1:
+            other.retract(observation)
+            other.observe({"task": "new", "x": 0.5, "y": 0.0})
+        return seen
+
+    monkeypatch.setattr(store, "snapshot", look_and_let_others_act)
+    campaign.suggest(NEW, n=3)
+    assert len(looks) == 2
+    history = campaign.history()
+    standing = history[history["status"].isin(["pending", "observed"])]
+    assert sorted(standing["x"]) == [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+def test_another_process_has_brought_the_surrogate_further(campaign, where, monkeypatch):
+    from headstart.campaign import fitting
+
+    campaign.surrogate()
+    campaign.observe({"task": "new", "x": 0.5, "y": 0.0})
+    further = hs.Campaign.open("sines", store=where).surrogate()
+    monkeypatch.setattr(fitting.Surrogate, "observe", lambda *a, **k: pytest.fail("learned twice"))
+    pd.testing.assert_frame_equal(campaign.predict(archive()), further.predict(archive()))
+
+
+def test_many_single_rows_lead_to_a_new_fit(campaign, monkeypatch):
+    from headstart.campaign import fitting
+
+    fits = []
+    monkeypatch.setattr(fitting, "fit", lambda *a, **k: fits.append(len(a[0])) or hs.fit(*a, **k))
+    for step in range(8):
+        campaign.surrogate()
+        campaign.observe({"task": "new", "x": step / 10, "y": 0.1 * step})
+    campaign.surrogate()
+    assert fits == [12, 19]
 
 
 def test_reserved_columns(where):

@@ -20,7 +20,8 @@ from campaign.conftest import NEW, PROBLEM, archive
 import headstart as hs
 from headstart.campaign import Store, schema
 from headstart.campaign.database import Database
-from headstart.errors import MissingExtraError, StoreError
+from headstart.campaign.records import NewSuggestion, Prediction
+from headstart.errors import MissingExtraError, ProblemError, StoreError
 
 MIGRATIONS = Path(schema.__file__).parent / "migrations"
 
@@ -129,6 +130,75 @@ def test_many_open_a_new_database_at_once(where):
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def test_many_open_new_databases_at_once(tmp_path):
+    """Alembic keeps its state in a global, so migrations of one process must take turns."""
+    errors = []
+
+    def open_it(number):
+        try:
+            Store(tmp_path / f"{number}.db", create=True).campaigns()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=open_it, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_a_server_of_another_isolation_level(postgresql):
+    """Who waited for the lock must see what the one before has stored, whatever the server's default."""
+    with engine_of(postgresql).begin() as connection:
+        name = connection.exec_driver_sql("SELECT current_database()").scalar()
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+    campaign = hs.Campaign.create("c", archive(), PROBLEM, store=postgresql)
+    store, seen = Store(postgresql), campaign.snapshot()
+    new = NewSuggestion({"task": "new"}, {"x": 0.5}, Prediction(0, 1, -1, 1), 0.0, "mean", 0)
+    stored = []
+    threads = [
+        threading.Thread(target=lambda: stored.append(store.add_suggestions(campaign._id, [new], seen=seen)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(campaign.suggestions()) == 1
+    assert sum(each is not None for each in stored) == 1
+
+
+def test_two_create_the_same_campaign_at_once(where):
+    Store(where, create=True)
+    answers = []
+
+    def create():
+        try:
+            answers.append(Store(where).create_campaign("c", PROBLEM.to_dict(), {}, []).name)
+        except ProblemError as error:
+            answers.append(str(error))
+
+    threads = [threading.Thread(target=create) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer == "c" for answer in answers) == [False, False, False, True]
+
+
+def test_an_empty_file_becomes_a_database_in_write_ahead_mode(tmp_path):
+    (tmp_path / "headstart.db").touch()
+    with Database(tmp_path / "headstart.db", create=True).read() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_a_user_without_a_name(tmp_path, monkeypatch):
+    monkeypatch.delenv("HEADSTART_AUTHOR", raising=False)
+    monkeypatch.setattr("getpass.getuser", lambda: {}["nobody"])
+    assert Store(tmp_path / "headstart.db", create=True).author.startswith("user ")
 
 
 def test_there_is_no_database(tmp_path):

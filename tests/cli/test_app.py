@@ -40,7 +40,7 @@ def test_suggest_is_the_library_in_one_command(headstart, archive):
     assert hs.Problem.from_dict(answer.json["problem"]) == problem
     expected = hs.fit(frame, problem, seed=0).suggest({"alloy": "Ti-6242"}, n=2)
     assert pd.DataFrame(answer.json["suggestions"]).to_dict() == expected.to_dict()
-    assert answer.json["score"] == "mean"
+    assert answer.json["score"] == "expected best"
     assert answer.json["headstart"] == hs.__version__
     assert answer.json["task"] == {"alloy": "Ti-6242"}
     assert answer.err == ""
@@ -152,10 +152,19 @@ def test_optimize(headstart, archive, tmp_path):
     assert len(hs.read_table(tmp_path / "runs.csv")) == 3
     text = headstart("optimize", "simulator:density", archive, *flags)
     assert "Best density:" in text.out
-    (tmp_path / "breaks.py").write_text("def density(power_w, speed):\n    raise OSError('no licence')\n")
-    broken = headstart("optimize", "breaks.py:density", archive, *flags, "--output", "lost.csv")
+    (tmp_path / "breaks.py").write_text(
+        "calls = []\n"
+        "def density(power_w, speed):\n"
+        "    calls.append(speed)\n"
+        "    if len(calls) > 1: raise OSError('no licence')\n"
+        "    return 1.0\n"
+    )
+    broken = headstart("optimize", "breaks.py:density", archive, *flags, "--output", "kept.csv")
     assert broken.code == 1
     assert "no licence" in broken.err
+    assert len(hs.read_table(tmp_path / "kept.csv")) == 1
+    (tmp_path / "nonsense.py").write_text("def density(:\n")
+    assert "not Python" in headstart("optimize", "nonsense.py:density", archive, *flags).err
 
 
 @pytest.mark.parametrize(
@@ -186,6 +195,8 @@ def test_a_function_spelled_wrong():
         (("suggest", "archive.csv", *ROLES, "-t", "new", "--fix", "speed"), 1, "--fix speed: write COLUMN=NUMBER"),
         (("suggest", "archive.csv", *ROLES, "-t", "new", "--fix", "speed=9"), 1, "'speed' cannot be fixed at 9"),
         (("suggest", "archive.csv", *ROLES, "-t", "new", "--device", "cuda"), 1, "needs a GPU"),
+        (("suggest", "archive.csv", *ROLES, "-t", "new", "--device", "cudaa"), 1, "'cpu' or 'cuda'"),
+        (("suggest", "archive.csv", *ROLES, "-t", "new", "--kernel", "foo"), 1, "matern52"),
         (("campaign", "list"), 3, "no database headstart.db"),
         (("campaign", "show", "x", "--store", "mysql://a/b"), 3, "postgresql://user@host/name"),
     ],
@@ -208,7 +219,41 @@ def test_bad_cells_are_named_with_file_row_and_column(headstart, tmp_path):
     assert "'density'" in answer.err
     mended = headstart("suggest", "gaps.csv", *ROLES, "-t", "new", "--drop-incomplete")
     assert mended.code == 0
-    assert "1 rows with an empty cell are left out" in mended.err
+    assert "with an empty cell" in mended.err
+    assert "row 9" in mended.err
+
+
+def test_dropping_a_row_does_not_lose_a_column(headstart, tmp_path):
+    frame = table().astype({"speed": object})
+    frame.loc[3, "speed"] = ""
+    frame.to_csv(tmp_path / "gaps.csv", index=False)
+    answer = headstart("suggest", "gaps.csv", *ROLES, "-t", "new", "--drop-incomplete", "--json")
+    assert [name for name, _ in answer.json["problem"]["inputs"]] == ["power_w", "speed"]
+    assert answer.json["rows"] == 14
+
+
+def test_a_sample_keeps_every_row_of_the_task(headstart, archive):
+    whole = headstart("suggest", archive, *ROLES, "-t", "Ti-1", "--json").json
+    answer = headstart("suggest", archive, *ROLES, "-t", "Ti-1", "--sample", 7, "--json")
+    assert answer.json["rows"] == 7
+    assert answer.json["problem"] == whole["problem"]  # bounds are those of the whole file
+    assert "(5 measured)" in headstart("suggest", archive, *ROLES, "-t", "Ti-1", "--sample", 7).out
+
+
+def test_an_input_called_row(headstart, tmp_path):
+    frame = table().rename(columns={"speed": "row"})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    answer = headstart("suggest", "rows.csv", *ROLES, "-t", "new", "--candidates", "rows.csv", "--json", "-g", "alloy")
+    assert answer.code == 1  # candidates of other tasks: said, not crashed
+    frame.drop(columns="alloy").to_csv(tmp_path / "list.csv", index=False)
+    answer = headstart("suggest", "rows.csv", *ROLES, "-t", "new", "--candidates", "list.csv", "--json")
+    assert {"row", "row of the file"} <= set(answer.json["suggestions"][0])
+
+
+def test_a_task_written_as_a_number(headstart, tmp_path):
+    table().assign(alloy=np.repeat([1.0, 2.0, 3.0], 5)).to_csv(tmp_path / "numbers.csv", index=False)
+    answer = headstart("suggest", "numbers.csv", *ROLES, "-t", "alloy=2")
+    assert "(5 measured)" in answer.out
 
 
 def test_a_huge_archive_is_refused_with_a_way_out(headstart, tmp_path):

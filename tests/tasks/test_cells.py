@@ -1,5 +1,8 @@
 """Numbers are read in the notation that they are written in, or not at all."""
 
+from decimal import Decimal
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,10 +68,11 @@ def test_quick_path_is_taken(texts: list[str]) -> None:
     assert quick(texts) is not None
 
 
-def read(*columns: list[object], decimal: str | None = None) -> list[list[object]]:
+def read(*columns: list[object], **options: Any) -> list[list[object]]:
     names = [f"c{place}" for place in range(len(columns))]
     rows = np.arange(len(columns[0])) + 2
-    return [column.tolist() for column in typed(list(map(Cells.of, columns)), names, rows, decimal=decimal)]
+    cells = list(map(Cells.of, columns))
+    return [column.tolist() for column in typed(cells, names, rows, **{"decimal": None, **options})]
 
 
 def test_other_columns_settle_what_a_column_leaves_open() -> None:
@@ -80,6 +84,16 @@ def test_other_columns_settle_what_a_column_leaves_open() -> None:
         with pytest.raises(DataError, match=r"Column 'c0': '1.234' in row 2 .* --decimal ,"):
             read(*columns)
     assert read(["1.234"], ["12,5"], decimal=",") == [[1234], [12.5]]
+
+
+def test_points_need_a_witness_where_decimal_commas_are_likely() -> None:
+    for columns in ([["1.450", "2.900"]], [["1.450", "950"], ["7", "8"]], [["1.450", ""], ["12,5", "3"]]):
+        with pytest.raises(DataError, match=r"Column 'c0': '1.450' in row 2 is 1.45 with .* 1450 with .* --decimal ,"):
+            read(*columns, commas_likely=True)
+    assert read(["1.450"], ["12.5"], commas_likely=True) == [[1.45], [12.5]]
+    assert read(["1.450"], ["12.5"], ["12,5"], decimal=".", commas_likely=True)[:2] == [[1.45], [12.5]]
+    assert read(["1.450"], decimal=",", commas_likely=True) == [[1450]]
+    assert read(["0.450"], ["1.450"], commas_likely=True) == [[0.45], [1.45]]
 
 
 def test_bad_cells_among_numbers_leave_the_others_readable() -> None:
@@ -102,6 +116,7 @@ def test_cells_of_a_spreadsheet() -> None:
     assert read([1, "#DIV/0!", True]) == [[1, "#DIV/0!", True]]
     assert read([10**400, 2, "1"]) == [[np.inf, 2, 1]]
     assert read([2**53 + 1, 2**62]) == [[2**53 + 1, 2**62]]
+    assert read([Decimal("1.50"), 2, "3"]) == [[1.5, 2, 3]]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +126,7 @@ def test_cells_of_a_spreadsheet() -> None:
         (["1", "2,5"], "number"),
         (["1", None, " "], "number"),
         ([1, "2"], "number"),
+        ([Decimal("1.50"), None, Decimal("NaN")], "number"),
         (["007", "100", "200"], "text"),
         (["1", "2", "x"], "mixed"),
         ([1, 2, "#REF!"], "mixed"),

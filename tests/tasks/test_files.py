@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,49 @@ def test_index_of_parquet_is_kept_if_it_has_a_name(tmp_path: Path) -> None:
     assert list(read_table(path).columns) == ["pump", "flow", "head"]
     FRAME.set_axis([5, 9]).to_parquet(path)
     assert list(read_table(path).columns) == ["pump", "flow", "head"]
+
+
+def test_index_of_parquet_without_a_name_is_kept_if_it_says_something(tmp_path: Path) -> None:
+    path = tmp_path / "archive.parquet"
+    FRAME.set_axis(["Ti", "Al"]).to_parquet(path)
+    frame = read_table(path)
+    assert (frame["index"].tolist(), frame.index.tolist()) == (["Ti", "Al"], [2, 3])
+    FRAME.assign(index=1).set_axis([0.5, 1.5]).to_parquet(path)
+    assert read_table(path)["unnamed index"].tolist() == [0.5, 1.5]
+    FRAME.set_axis(pd.MultiIndex.from_tuples([("Ti", 1), ("Al", 2)])).to_parquet(path)
+    assert list(read_table(path).columns) == ["level_0", "level_1", *FRAME.columns]
+    for whole in (pd.RangeIndex(3, 9, 3), pd.Index([9, 5], dtype="uint8")):
+        FRAME.set_axis(whole).to_parquet(path)
+        assert list(read_table(path).columns) == list(FRAME.columns)
+
+
+def test_index_of_parquet_may_be_called_as_a_column_is(tmp_path: Path) -> None:
+    path = tmp_path / "archive.parquet"
+    FRAME.set_axis(pd.Index(["Ti", "Al"], name="pump")).to_parquet(path)
+    assert list(read_table(path).columns) == ["pump", *FRAME.columns]
+
+
+def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "archive.parquet"
+    exact = FRAME.assign(
+        head=[Decimal("4.90"), Decimal("5.50")],
+        gap=[Decimal("1.5"), None],
+        whole=[Decimal(2**53 + 1), Decimal(7)],
+        none=None,
+    )
+    exact.set_index("head").to_parquet(path)
+    frame = read_table(path)
+    assert [frame[name].dtype.kind for name in ("head", "gap", "whole")] == ["f", "f", "i"]
+    assert (frame["head"].tolist(), frame["gap"].tolist()[0]) == ([4.9, 5.5], 1.5)
+    assert frame["gap"].isna().tolist() == [False, True]
+    assert frame["whole"].tolist() == [2**53 + 1, 7]
+    assert frame["none"].isna().all()
+
+
+def test_total_in_several_rows_is_a_label_however_it_is_spelt(tmp_path: Path) -> None:
+    path = tmp_path / "archive.csv"
+    path.write_text("pump,x\nTotal,1\nB,2\nTOTAL:,3\n", encoding="utf-8")
+    assert read_table(path)["pump"].tolist() == ["Total", "B", "TOTAL:"]
 
 
 def test_sheet_by_name_and_dates(tmp_path: Path) -> None:

@@ -217,6 +217,52 @@ CASES = [
         "'1.500' in row 2",
         "decimal=','",
     ),
+    wrong(
+        "points-between-semicolons",
+        "pump;rpm;head\nA;1.450;12\nA;2.900;20\n",
+        "Column 'rpm': '1.450' in row 2",
+        "1.45 with a decimal point and 1450",
+        "--decimal",
+    ),
+    wrong(
+        "points-after-a-sep-line",
+        "sep=;\npump;rpm;head\nA;950;12\nA;2.900;20\n",
+        "Column 'rpm': '2.900' in row 3",
+        "--decimal",
+    ),
+    right(
+        "points-between-semicolons-settled",
+        "pump;rpm;head\nA;1.450;12.5\nA;2.900;20\n",
+        inputs=[[1.45], [2.9]],
+        head=[12.5, 20],
+        pumps=["A", "A"],
+    ),
+    right(
+        "points-between-semicolons-said",
+        "pump;rpm;head\nA;1.450;12\nA;2.900;20\n",
+        options={"decimal": ","},
+        inputs=[[1450], [2900]],
+        head=[12, 20],
+        pumps=["A", "A"],
+    ),
+    *(
+        right(
+            f"points-between-{name}",
+            f"pump{mark}rpm{mark}head\nA{mark}1.450{mark}12\nA{mark}2.900{mark}20\n",
+            inputs=[[1.45], [2.9]],
+            head=[12, 20],
+            pumps=["A", "A"],
+        )
+        for name, mark in [("commas", ","), ("tabs", "\t"), ("pipes", "|")]
+    ),
+    right(
+        "points-in-a-workbook",
+        workbook([["pump", "rpm", "head"], ["A", "1.450", 12], ["A", "2.900", 20]]),
+        inputs=[[1.45], [2.9]],
+        head=[12, 20],
+        pumps=["A", "A"],
+        name="a.xlsx",
+    ),
     wrong("both-marks", COMMAS.replace("4,25", "4.25"), "'head'", "'4.25' in row 4", "'4,9' in row 2", "same decimal"),
     wrong("bad-cell-among-commas", COMMAS.replace("4,25", "leak"), "1 of its 4 rows", "'leak' in row 4"),
     wrong("no-decimal-mark", PLAIN, "'.' or ','", "--decimal", options={"decimal": "x"}),
@@ -239,6 +285,34 @@ CASES = [
     wrong("header-repeated", edited(4, LINES[0] + "\n" + LINES[3]), "Row 4 repeats the header", "Delete it"),
     wrong("totals-row", PLAIN + "Total:,41.5,6075,19.65\n", "Row 6", "'Total:' in column 'pump'", "rename the label"),
     wrong("mean-below", PLAIN + ",,,\n,Mittelwert,,4.9\n", "Row 7", "'Mittelwert' in column 'flow'", "Delete"),
+    *(
+        wrong(f"totals-row-{label}", PLAIN + f'"{label}",41.5,6075,19.65\n', "Row 6, the last", repr(label), "Delete")
+        for label in ("Total (n=2)", "Total 2024", "TOTAL *", "Mean [4]", "Sub-total, 4", "Sum: 41.5", "std.")
+    ),
+    wrong("subtotal", edited(3, f"{LINES[2]}\nTotal,22.5,3100,10.4"), "Row 4 has 'Total' in column 'pump'", "rename"),
+    wrong("total-above-a-footnote", PLAIN + "Total,41.5,6075,19.65\n* all seals new,,,\n", "Row 6 has 'Total'"),
+    wrong("mean-between-blank-cells", edited(3, f"{LINES[2]}\n,Mean (n=2),,5.2"), "Row 4", "'Mean (n=2)'", "'flow'"),
+    wrong(
+        "subtotal-of-a-task",
+        "pump,fluid,flow,head\nA,oil,1.5,3\nA,Total,2,4\nB,oil,3,5\nB,oil,4,6\n",
+        "Row 3 has 'Total' in column 'fluid'",
+    ),
+    *(
+        right(
+            f"no-total-{label}",
+            PLAIN + f"{label},9,1500,5\n",
+            inputs=[*GOOD, [9, 1500]],
+            head=[*HEAD, 5],
+            pumps=[*PUMPS, label],
+        )
+        for label in ("Total Quartz 3 Pump", "Total 5W-30", "SUM-159", "SUM159", "Std 1", "Media (M9)", "Summer")
+    ),
+    right(
+        "average-is-a-rating",
+        "\n".join(f"{line},{r}" for line, r in zip(LINES, ["wear", "low", "average", "low", "low"], strict=True)),
+        roles={"general": "pump"},
+    ),
+    right("total-is-a-label", PLAIN.replace("A,", "Total,"), pumps=["Total", "Total", "B", "B"]),
     right("mean-is-a-label", PLAIN.replace("B,", "mean,"), pumps=["A", "A", "mean", "mean"]),
     right("pandas-index", pd.read_csv(io.StringIO(PLAIN)).to_csv()),
     right("blank-header-names", edited(1, ' pump ,"flow\n", speed ,head\u00a0')),

@@ -187,3 +187,98 @@ def test_names_that_are_there_twice() -> None:
 def test_names_that_are_no_text() -> None:
     roles = infer_roles(ARCHIVE.rename(columns={"run": 0, "site": 1}), **STATED)
     assert (roles.ignored["0"], roles.ignored["1"]) == ("has no name", "has no name")
+
+
+HOLES = pd.DataFrame(
+    {
+        "run": [1, 2, 3, 4, 5, 6, 7, 8],
+        "pump": ["A", "A", "B", "B", "A", None, "B", "A"],
+        "flow": [10, 12.5, np.nan, 11, 9, 30, 14, 8],
+        "blades": [4, np.nan, 5, 4, 9, 4, 6, 5],
+        "diameter": [30, 30, 40, np.nan, 30, 30, 40, 30],
+        "pressure": [1, 1, 1, np.nan, 1, 1, 1, 2],
+        "sample": ["s1", None, "s3", "s4", "s5", "s6", "s7", "s8"],
+        "site": ["north", "north", " ", "north", "north", "north", "north", "north"],
+        "note": None,
+        "head": [4.9, 5.5, 4.25, 5.0, 4.8, 5.1, 4.4, None],
+    },
+    index=pd.RangeIndex(2, 10, name="row"),
+)
+
+
+def test_rows_are_the_whole_table_by_default() -> None:
+    assert infer_roles(ARCHIVE, **STATED).rows is ARCHIVE
+    complete = infer_roles(ARCHIVE, inputs=["flow"], drop_incomplete=True, **STATED)
+    assert complete.rows is ARCHIVE
+    assert complete.inferred == infer_roles(ARCHIVE, inputs=["flow"], **STATED).inferred
+
+
+def test_incomplete_rows_are_left_out() -> None:
+    before = HOLES.copy()
+    roles = infer_roles(HOLES, drop_incomplete=True, **STATED)
+    assert roles.problem == Problem(inputs={"flow": (9, 14, 1), "blades": (4, 9, 1)}, general="pump", **STATED)
+    pd.testing.assert_frame_equal(roles.rows, HOLES.loc[[2, 5, 6, 8]])
+    pd.testing.assert_frame_equal(HOLES, before)
+    assert roles.inferred[-1] == "4 rows with an empty cell are left out: rows 3, 4, 7 and 9."
+    assert dict(roles.ignored) == {
+        "run": "numbers the rows",
+        "diameter": "has one value within each task: it describes the task and was not chosen",
+        "pressure": "has the same value 1 in every row",
+        "sample": "has another label in every row",
+        "site": "has the same label in every row",
+        "note": "is empty",
+    }
+    rows, _ = rows_from_frame(roles.rows, roles.problem, Levels.none(roles.problem), with_objective=True)
+    assert rows.inputs.tolist() == [[10, 4], [11, 4], [9, 9], [14, 6]]
+
+
+@pytest.mark.parametrize("run", [[1, 2, None, 4, 5, 6, 7, 8], [None, 1, None, 2, 3, None, 4, 5], range(8)])
+def test_numbered_rows_are_numbered_despite_gaps(run: Any) -> None:
+    assert infer_roles(HOLES.assign(run=run), drop_incomplete=True, **STATED).ignored["run"] == "numbers the rows"
+
+
+def test_only_columns_with_a_role_leave_rows_out() -> None:
+    roles = infer_roles(HOLES, inputs=["blades"], general="site", ignore="flow", drop_incomplete=True, **STATED)
+    assert roles.inferred[-1] == "3 rows with an empty cell are left out: rows 3, 4 and 9."
+    roles = infer_roles(HOLES, inputs={"run": (0, 9)}, general="sample", drop_incomplete=True, **STATED)
+    assert roles.inferred == ("2 rows with an empty cell are left out: rows 3 and 9.",)
+    roles = infer_roles(HOLES.iloc[:7], inputs=["run"], general="pump", drop_incomplete=True, **STATED)
+    assert roles.inferred[-1] == "1 row with an empty cell is left out: row 7."
+
+
+def test_many_rows_left_out_are_counted() -> None:
+    table = {"pump": ["A", "B"] * 10, "x": [None] * 9 + list(range(11)), "head": range(20)}
+    roles = infer_roles(table, inputs="x", drop_incomplete=True, **STATED)
+    assert roles.inferred[-1] == "9 rows with an empty cell are left out: rows 0, 1, 2, 3, 4 and 4 more."
+    assert roles.problem.inputs["x"] == (0, 10, 1)
+
+
+def test_text_where_rows_are_left_out_is_no_error_and_elsewhere_it_is() -> None:
+    table = HOLES.assign(flow=[10, 12.5, 8, 11, 9, 30, 14, "leak"])
+    assert "flow" in infer_roles(table, drop_incomplete=True, **STATED).problem.inputs
+    with pytest.raises(DataError, match=r"Column 'flow' should hold numbers, but .*'leak' in row 9"):
+        infer_roles(table.assign(head=1.0), drop_incomplete=True, **STATED)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        ({"head": None}, {}, ["'head' in every row", "Fill them in"]),
+        ({}, {"inputs": ["flow", "note"]}, ["'note' in every row", "'flow' in row 4;", "'head' in row 9;", "--ignore"]),
+        (
+            {"pump": ["A", "A", "B", *[None] * 5], "head": [*[None] * 3, 1, 2, 3, 4, 5]},
+            {"general": "pump"},
+            ["'head' in rows 2, 3 and 4; 'pump' in rows 5, 6, 7, 8 and 9."],
+        ),
+        (
+            {"blades": [4, 9, *[None] * 6], "flow": [None, None, 1.5, 2, 3, 4, 5, 6]},
+            {},
+            ["'flow' in rows 2 and 3", "'blades' in rows 4, 5, 6, 7, 8 and 1 more"],
+        ),
+    ],
+)
+def test_no_row_is_left(change: dict[str, Any], options: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(DataError, match="No row is left") as raised:
+        infer_roles(HOLES.assign(**change), drop_incomplete=True, **STATED, **options)
+    for word in words:
+        assert word in str(raised.value)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from headstart.campaign.records import NewObservation, NewSuggestion, Observation, Prediction, Suggestion
+from headstart.campaign.records import NewObservation, NewSuggestion, Observation, Prediction, Snapshot, Suggestion
 from headstart.campaign.store import DEFAULT_STORE, Store
 from headstart.campaign.tables import RESERVED, data_frame, history_frame, suggestion_frame
-from headstart.errors import DataError, ProblemError
+from headstart.errors import DataError, ProblemError, checked_whole
 from headstart.tasks import (
     Levels,
     Problem,
@@ -28,7 +28,7 @@ from headstart.tasks import (
     task_codes,
     write_table,
 )
-from headstart.tasks.columns import as_frame
+from headstart.tasks.columns import as_frame, require_columns
 
 if TYPE_CHECKING:
     from headstart.campaign.fitting import Fitting
@@ -100,8 +100,8 @@ class Campaign:
             latent_dim: latent dimension of each general input.
             author: who adds what is added.
         """
-        if not name.strip():
-            raise ProblemError("A campaign needs a name.")
+        if not isinstance(name, str) or not name.strip():
+            raise ProblemError(f"A campaign needs a name, as text, not {name!r}.")
         for column in [*problem.inputs, *problem.general, problem.objective]:
             if column in RESERVED:
                 raise ProblemError(
@@ -112,7 +112,10 @@ class Campaign:
             table = _as_table(archive)
             rows, levels = rows_from_frame(table, problem, Levels.none(problem), with_objective=True)
             problem = problem.resolved(table)
-        kept = store if isinstance(store, Store) else Store(store, create=True, author=author)
+            from headstart.surrogate import check_fit  # brings torch, which telling does not need
+
+            seed = check_fit(len(rows), seed=seed, model=model, kernel=kernel, latent_dim=latent_dim)
+        kept = _store(store, author, create=True)
         settings = {"seed": seed, "model": model, "kernel": kernel, "latent_dim": latent_dim}
         kept.create_campaign(name, problem.to_dict(), settings, _observations(rows, levels, problem))
         return cls(name, kept)
@@ -120,7 +123,7 @@ class Campaign:
     @classmethod
     def open(cls, name: str, *, store: str | Path | Store = DEFAULT_STORE, author: str | None = None) -> Campaign:
         """A campaign that was created before, here or elsewhere."""
-        return cls(name, store if isinstance(store, Store) else Store(store, author=author))
+        return cls(name, _store(store, author, create=False))
 
     # ------------------------------------------------------------------ ask and tell
 
@@ -137,7 +140,7 @@ class Campaign:
     ) -> pd.DataFrame:
         """The next `n` experiments of a task, stored as pending.
 
-        They keep away from what is pending, and from what was withdrawn: an experiment that failed would be chosen
+        They take into account what is pending, and avoid what was withdrawn: an experiment that failed would be chosen
         again otherwise. If somebody else asks at the same time, the one who is later looks again.
 
         Args:
@@ -155,17 +158,18 @@ class Campaign:
         """
         table = None if candidates is None else _as_table(candidates)
         while True:
-            earlier = self._store.suggestions(self._id)
-            surrogate = self.surrogate(progress=progress)
+            seen = self._store.snapshot(self._id)
+            surrogate = self._surrogate(seen, progress)
             labels = self._labels(task, surrogate.levels)
-            busy = [each for each in earlier if each.task == labels and each.state != "observed"]
-            used = int(self.settings["seed"]) + len(earlier) if seed is None else seed
+            without_outcome = seen.open_for(labels)
+            used = int(self.settings["seed"]) + len(seen.suggestions) if seed is None else checked_whole("seed", seed)
             with _naming(candidates):
                 frame = surrogate.suggest(
                     labels,
                     n,
                     candidates=table,
-                    pending=[each.inputs for each in busy],
+                    pending=[each.inputs for each in without_outcome if each.state == "pending"],
+                    avoid=[each.inputs for each in without_outcome if each.state == "withdrawn"],
                     fixed=fixed,
                     acquisition=acquisition,
                     seed=used,
@@ -182,8 +186,7 @@ class Campaign:
                 )
                 for row in frame.to_dict("records")
             ]
-            known = earlier[-1].id if earlier else 0
-            stored = self._store.add_suggestions(self._id, new, known=known)
+            stored = self._store.add_suggestions(self._id, new, seen=seen)
             if stored is not None:
                 return suggestion_frame(stored, self.problem, index=frame.index)
 
@@ -216,22 +219,22 @@ class Campaign:
             if suggestion is not None:
                 frame = frame.assign(suggestion=suggestion)
             frame, answered = self._with_suggestions(frame)
-            levels = self._levels()
-            rows, levels = rows_from_frame(frame, self.problem, levels, with_objective=True, task=task)
+            _, known = Levels.none(self.problem).encode(self._store.tasks(self._id))
+            rows, levels = rows_from_frame(frame, self.problem, known, with_objective=True, task=task)
         new = [
             replace(each, suggestion=None if of is None else of.id, prediction=self._expected(each, of))
             for each, of in zip(_observations(rows, levels, self.problem), answered, strict=True)
         ]
         return [stored.id for stored in self._store.add_observations(self._id, new)]
 
-    def withdraw(self, suggestions: int | Iterable[int], *, reason: str | None = None) -> None:
-        """Take back suggestions that failed or will not run."""
-        ids = [suggestions] if isinstance(suggestions, int | np.integer) else suggestions
-        self._store.withdraw(self._id, [int(each) for each in ids], reason)
+    def withdraw(self, suggestions: Any, *, reason: str | None = None) -> None:
+        """Take back suggestions that failed or will not run: an id, or several."""
+        ids = [suggestions] if isinstance(suggestions, str) or not isinstance(suggestions, Iterable) else suggestions
+        self._store.withdraw(self._id, [checked_whole("suggestion", each) for each in ids], reason)
 
     def retract(self, observation: int, *, reason: str | None = None) -> None:
         """Take back a wrong observation. The record stays in the history, its suggestion is pending again."""
-        self._store.retract(self._id, int(observation), reason)
+        self._store.retract(self._id, checked_whole("observation", observation), reason)
 
     # ------------------------------------------------------------------ looking
 
@@ -244,12 +247,13 @@ class Campaign:
 
     def history(self) -> pd.DataFrame:
         """Every experiment since the archive: suggested, observed or both, with what was expected of it."""
-        observations = [each for each in self.observations() if not each.is_archive]
-        return history_frame(self._store.suggestions(self._id), observations, self.problem)
+        snapshot = self.snapshot()
+        experiments = [each for each in snapshot.observations if not each.is_archive]
+        return history_frame(snapshot.suggestions, experiments, self.problem)
 
     def data(self) -> pd.DataFrame:
         """All that the surrogate learns from, archive and experiments, in the columns that the problem names."""
-        return data_frame(self._counting(), self.problem)
+        return data_frame(self.snapshot().counting, self.problem)
 
     def export(self, path: str | Path, *, what: str = "history") -> None:
         """Write the `history` or the `data` to a CSV, Excel, Parquet or JSON file."""
@@ -260,30 +264,30 @@ class Campaign:
         times = frame.select_dtypes("datetimetz").columns  # Excel knows no time zones
         write_table(frame.assign(**{name: frame[name].map(_iso) for name in times}), path)
 
+    def snapshot(self) -> Snapshot:
+        """All suggestions and observations as records, archive rows and retracted ones too, at one moment."""
+        return self._store.snapshot(self._id)
+
     def suggestions(self) -> list[Suggestion]:
         """All suggestions as records."""
         return self._store.suggestions(self._id)
 
     def observations(self) -> list[Observation]:
         """All observations as records, archive rows and retracted ones too."""
-        return self._store.observations(self._id)
+        return self.snapshot().observations
 
     def surrogate(self, *, progress: Progress | None = None) -> Surrogate:
         """The surrogate of all data: the stored one, brought up to date if data came since."""
+        return self._surrogate(self.snapshot(), progress)
+
+    # ------------------------------------------------------------------ inside
+
+    def _surrogate(self, seen: Snapshot, progress: Progress | None) -> Surrogate:
         if self._fitting is None:
             from headstart.campaign.fitting import Fitting  # brings torch, which telling does not need
 
             self._fitting = Fitting(self._store, self._id, self.problem, self.settings)
-        return self._fitting.surrogate(self._counting(), progress)
-
-    # ------------------------------------------------------------------ inside
-
-    def _counting(self) -> list[Observation]:
-        return [each for each in self.observations() if each.retracted_at is None]
-
-    def _levels(self) -> Levels:
-        frame = self.data()[[*self.problem.general]]
-        return Levels.none(self.problem).encode(frame.drop_duplicates())[1]
+        return self._fitting.surrogate(seen.counting, progress)
 
     def _labels(self, task: Task, levels: Levels) -> dict[str, str]:
         """The task with its labels written as they are stored."""
@@ -294,6 +298,7 @@ class Campaign:
         """The frame with what it leaves out of its suggestions filled in, and each row's suggestion."""
         if "suggestion" not in frame:
             return frame, [None] * len(frame)
+        require_columns(frame, ["suggestion"])
         known = {each.id: each for each in self._store.suggestions(self._id)}
         answered = [self._suggestion(value, row, known) for row, value in frame["suggestion"].items()]
         stored = pd.DataFrame(
@@ -319,11 +324,26 @@ class Campaign:
 
     def _expected(self, told: NewObservation, of: Suggestion | None) -> Prediction | None:
         """The suggestion's prediction, if it was run where it was suggested."""
-        if of is None or told.task != of.task:
+        if of is None:
             return None
+        if told.task != of.task:
+            raise DataError(
+                f"Suggestion {of.id} is for {_words(of.task)}, and the outcome is of {_words(told.task)}. Leave the "
+                "suggestion out, or correct the task."
+            )
         low, high = self.problem.bounds
         there = np.array(list(told.inputs.values())) - np.array([of.inputs[name] for name in told.inputs])
         return of.prediction if (np.abs(there) <= 1e-6 * (high - low)).all() else None
+
+
+def _store(store: str | Path | Store, author: str | None, *, create: bool) -> Store:
+    if not isinstance(store, Store):
+        return Store(store, create=create, author=author)
+    return store if author is None else store.by(author)
+
+
+def _words(task: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {label}" for name, label in task.items())
 
 
 def _as_table(source: Table | str | Path) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,12 +20,20 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    DBAPIError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+)
 
 from headstart.campaign.schema import REVISIONS
 from headstart.errors import MissingExtraError, StoreError
 
 _WAIT_SECONDS = 30
+_alembic = threading.Lock()  # Alembic's context is one for the whole process
 _MIGRATION_LOCK = 4_170_231  # any number: those who migrate a PostgreSQL database wait for each other
 
 
@@ -42,10 +51,11 @@ class Database:
     def __init__(self, where: str | Path, *, create: bool, wait: float = _WAIT_SECONDS) -> None:
         url = _url(where)
         self.path = Path(url.database or "") if url.get_backend_name() == "sqlite" else None
-        self.name = str(self.path) if self.path else url.render_as_string(hide_password=True)
+        shown = url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+        self.name = str(self.path) if self.path else shown
         self._wait = wait
         if self.path:
-            if create and not self.path.exists():
+            if create and not (self.path.exists() and self.path.stat().st_size):
                 self._make_file(self.path)
             self._engine = sa.create_engine("sqlite://", creator=self._connect_file, poolclass=sa.NullPool)
         else:
@@ -56,7 +66,8 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database."""
-        with self._in_words(), self._engine.begin() as connection:
+        engine = self._engine if self.path else self._engine.execution_options(isolation_level="REPEATABLE READ")
+        with self._in_words(), engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -111,11 +122,14 @@ class Database:
         with self.read() as connection:
             if self._revision(connection) == REVISIONS[-1]:
                 return
-        with self.write() as connection:
-            if connection.dialect.name == "postgresql":
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
-            if self._revision(connection) != REVISIONS[-1]:
-                _upgrade(connection)
+        try:
+            with self.write() as connection:
+                if connection.dialect.name == "postgresql":
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+                if self._revision(connection) != REVISIONS[-1]:
+                    _upgrade(connection)
+        except DBAPIError as error:
+            raise StoreError(f"{self.name} cannot be brought up to date: {error.orig}. Nothing was changed.") from error
 
     def _revision(self, connection: Connection) -> str | None:
         """The schema's revision, None for an empty database; a `StoreError` for one that is not ours to change."""
@@ -139,11 +153,14 @@ class Database:
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
+        """What is wrong with the database, in words. A wrong statement is our own fault, and stays as it is."""
         try:
             yield
-        except SQLAlchemyError as error:
+        except DBAPIError as error:
+            if not isinstance(error, OperationalError | InterfaceError) and type(error) is not DatabaseError:
+                raise
             raise StoreError(self._explain(error)) from error
-        except sqlite3.Error as error:  # raised while connecting
+        except sqlite3.DatabaseError as error:  # raised while connecting
             raise StoreError(self._explain(error)) from error
 
     def _explain(self, error: Exception) -> str:
@@ -189,7 +206,8 @@ def _postgresql_engine(url: URL, wait: float) -> sa.Engine:
         raise MissingExtraError("A PostgreSQL database", extra="postgresql") from error
     options: dict[str, Any] = {"connect_timeout": max(int(wait), 1), "options": f"-c lock_timeout={int(wait * 1000)}"}
     options = {name: value for name, value in options.items() if name not in url.query}
-    return sa.create_engine(url, connect_args=options, poolclass=sa.NullPool)
+    # Whatever the server's default is: who waited for a lock must then see what the one before has written.
+    return sa.create_engine(url, connect_args=options, poolclass=sa.NullPool, isolation_level="READ COMMITTED")
 
 
 def _begin(connection: Connection) -> None:
@@ -206,4 +224,5 @@ def _upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _alembic:
+        command.upgrade(config, "head")

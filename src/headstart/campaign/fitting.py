@@ -12,7 +12,7 @@ from headstart.models.inference import Progress
 from headstart.surrogate import Surrogate, fit
 from headstart.tasks import Problem
 
-# A surrogate that learns more than this share of rows at once is better fitted anew.
+# A surrogate that has learned more than this share of rows since it was fitted is better fitted anew.
 _WARM_SHARE = 0.5
 
 
@@ -28,7 +28,9 @@ class Fitting:
 
     def surrogate(self, rows: list[Observation], progress: Progress | None = None) -> Surrogate:
         """The surrogate of these rows, which are all that count, in the order they came."""
-        last = self._last or self._stored()
+        last = self._last
+        if last is None or last[1].last_observation < rows[-1].id:
+            last = self._newer(last)
         if last is not None and not _is_start_of(last[1], rows):
             last = None
         new = [row for row in rows if last is None or row.id > last[1].last_observation]
@@ -37,23 +39,25 @@ class Fitting:
             return last[0]
         if last is not None:
             self._judge(last[0], new)
-        if last is not None and len(new) <= _WARM_SHARE * last[1].rows:
-            surrogate = last[0].observe(data_frame(new, self._problem))
+        if last is not None and len(rows) <= (1 + _WARM_SHARE) * last[1].fitted_rows:
+            surrogate, fitted_rows = last[0].observe(data_frame(new, self._problem)), last[1].fitted_rows
         else:
             surrogate = fit(data_frame(rows, self._problem), self._problem, progress=progress, **self._settings)
-        kept = StoredSurrogate(surrogate.to_bytes(), rows[-1].id, len(rows))
+            fitted_rows = len(rows)
+        kept = StoredSurrogate(surrogate.to_bytes(), rows[-1].id, len(rows), fitted_rows)
         self._store.put_surrogate(self._campaign_id, kept)
         self._last = surrogate, kept
         return surrogate
 
-    def _stored(self) -> tuple[Surrogate, StoredSurrogate] | None:
+    def _newer(self, last: tuple[Surrogate, StoredSurrogate] | None) -> tuple[Surrogate, StoredSurrogate] | None:
+        """The stored surrogate if another process has brought it further than this one, else this one's."""
         stored = self._store.surrogate(self._campaign_id)
-        if stored is None:
-            return None
+        if stored is None or (last is not None and stored.last_observation <= last[1].last_observation):
+            return last
         try:
             return Surrogate.from_bytes(stored.content), stored
         except FileFormatError:  # a cache: what cannot be read is made again
-            return None
+            return last
 
     def _judge(self, surrogate: Surrogate, new: list[Observation]) -> None:
         """Record what was expected of observations made without a suggestion, by a surrogate that has not seen them."""

@@ -99,8 +99,29 @@ class Observation(NewObservation):
 
 @dataclass(frozen=True)
 class StoredSurrogate:
-    """A fitted surrogate and the observations it has seen: the first `rows` that count, up to one of them."""
+    """A fitted surrogate and the observations it has seen: the first `rows` that count, up to one of them.
+
+    `fitted_rows` were there when it was last fitted from scratch; it learned from the others since.
+    """
 
     content: bytes
     last_observation: int
     rows: int
+    fitted_rows: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All suggestions and observations of a campaign at one moment, in the order they came."""
+
+    suggestions: list[Suggestion]
+    observations: list[Observation]
+
+    @property
+    def counting(self) -> list[Observation]:
+        """The observations that were not retracted."""
+        return [each for each in self.observations if each.retracted_at is None]
+
+    def open_for(self, task: dict[str, str]) -> list[Suggestion]:
+        """The suggestions for a task that have no outcome: pending or withdrawn."""
+        return [each for each in self.suggestions if each.task == task and each.state != "observed"]

@@ -126,6 +126,7 @@ surrogate = sa.Table(
     sa.Column("campaign_id", sa.ForeignKey("campaign.id"), primary_key=True),
     sa.Column("last_observation", sa.Integer, nullable=False),
     sa.Column("rows", sa.Integer, nullable=False),
+    sa.Column("fitted_rows", sa.Integer, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
     *_origin(),
 )

@@ -1,15 +1,18 @@
 """The store: campaigns, suggestions and observations in a database.
 
-The law of the store: what a method returned from is stored, once, whatever happens next; what raised is not stored at
-all. Methods may be called from any thread, process or machine; those that change a campaign take turns.
+The law of the store: what a method returned from is stored, once, whatever happens next. What raised is not stored, or,
+if the connection broke at the very end, as a whole. Methods may be called from any thread, process or machine; those
+that change a campaign take turns.
 """
 
 from __future__ import annotations
 
 import getpass
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +31,7 @@ from headstart.campaign.records import (
     Observation,
     Origin,
     Prediction,
+    Snapshot,
     StoredSurrogate,
     Suggestion,
 )
@@ -52,12 +56,18 @@ class Store:
         self, where: str | Path = DEFAULT_STORE, *, create: bool = False, author: str | None = None, wait: float = 30
     ) -> None:
         self._database = Database(where, create=create, wait=wait)
-        self.author = author or os.environ.get("HEADSTART_AUTHOR") or getpass.getuser()
+        self.author = author or os.environ.get("HEADSTART_AUTHOR") or _user()
 
     @property
     def name(self) -> str:
         """The database's path or URL, without its password."""
         return self._database.name
+
+    def by(self, author: str) -> Store:
+        """The same store, for another author."""
+        other = copy(self)
+        other.author = author
+        return other
 
     # ------------------------------------------------------------------ campaigns
 
@@ -67,6 +77,9 @@ class Store:
         """A new campaign and the rows of its archive, both or neither."""
         with self._database.write() as connection:
             table = schema.campaign
+            # A turn each: of two that create the same name at once, the second sees the first.
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.text("LOCK TABLE campaign IN SHARE ROW EXCLUSIVE MODE"))
             if connection.execute(sa.select(table.c.id).where(table.c.name == name)).first():
                 raise ProblemError(
                     f"There is a campaign {name!r} in {self.name} already. Open it, or choose another name."
@@ -116,32 +129,55 @@ class Store:
 
     # ------------------------------------------------------------------ reading
 
-    def observations(self, campaign_id: int) -> list[Observation]:
-        """All observations of a campaign, archive rows and retracted ones too, in the order they came."""
+    def snapshot(self, campaign_id: int) -> Snapshot:
+        """All of a campaign at one moment, archive rows and retracted observations too."""
         with self._database.read() as connection:
-            return _read(connection, schema.observation, campaign_id, _observation)
+            return Snapshot(
+                _read(connection, schema.suggestion, campaign_id, _suggestion),
+                _read(connection, schema.observation, campaign_id, _observation),
+            )
 
     def suggestions(self, campaign_id: int) -> list[Suggestion]:
-        """All suggestions of a campaign, in the order they were made."""
+        """The suggestions alone."""
         with self._database.read() as connection:
             return _read(connection, schema.suggestion, campaign_id, _suggestion)
+
+    def tasks(self, campaign_id: int) -> list[dict[str, str]]:
+        """The tasks that have observations, each once."""
+        table = schema.observation
+        text = sa.cast(table.c.task, sa.Text)  # PostgreSQL compares no JSON
+        query = sa.select(text).where(table.c.campaign_id == campaign_id).group_by(text)
+        with self._database.read() as connection:
+            return [json.loads(each) for each in connection.execute(query.order_by(sa.func.min(table.c.id))).scalars()]
 
     # ------------------------------------------------------------------ writing
 
     def add_suggestions(
-        self, campaign_id: int, suggestions: Sequence[NewSuggestion], *, known: int
+        self, campaign_id: int, suggestions: Sequence[NewSuggestion], *, seen: Snapshot
     ) -> list[Suggestion] | None:
-        """Store suggestions, unless others were made for the same task since: None then, and nothing is stored.
+        """Store suggestions, unless what happened since could have changed them: None then, and nothing is stored.
+
+        That is a suggestion of the same task that is open now and was not, or an experiment of it that was measured at
+        one of these points. Other news does not count, so that those who tell much do not keep others from asking.
 
         Args:
             campaign_id: whose they are.
             suggestions: all of one task.
-            known: the id of the last suggestion that was taken into account, 0 for none.
+            seen: what they were chosen by.
         """
-        table = schema.suggestion
+        table, told = schema.suggestion, schema.observation
+        task = suggestions[0].task
+        known = {each.id for each in seen.open_for(task)}
+        last = seen.observations[-1].id if seen.observations else 0
         with self._changing(campaign_id) as connection:
-            since = sa.select(table.c.task).where(table.c.campaign_id == campaign_id, table.c.id > known)
-            if any(task == suggestions[0].task for task in connection.execute(since).scalars()):
+            still_open = sa.select(table.c.id, table.c.task).where(
+                table.c.campaign_id == campaign_id, table.c.state != "observed"
+            )
+            if any(row.task == task and row.id not in known for row in connection.execute(still_open)):
+                return None
+            since = sa.select(told.c.task, told.c.inputs).where(told.c.campaign_id == campaign_id, told.c.id > last)
+            points = [each.inputs for each in suggestions]
+            if any(row.task == task and row.inputs in points for row in connection.execute(since)):
                 return None
             stored = []
             for new in suggestions:
@@ -162,19 +198,21 @@ class Store:
         Telling the same outcome of a suggestion once more changes nothing, so it is safe to repeat a step that may have
         been cut off.
         """
+        answers = _answers(observations)
         with self._changing(campaign_id) as connection:
             known: dict[int | None, Observation] = {}
-            new = []
-            for observation in observations:
-                if observation.suggestion is not None:
-                    earlier = self._outcome_of(connection, campaign_id, observation)
-                    if earlier:
-                        known[observation.suggestion] = earlier
-                        continue
-                    self._close(connection, observation.suggestion, "observed", reason=None)
-                new.append(observation)
-            stored = iter(self._insert_observations(connection, campaign_id, new, is_archive=False))
-            return [known.get(each.suggestion) or next(stored) for each in observations]
+            for suggestion_id, answer in answers.items():
+                earlier = self._outcome_of(connection, campaign_id, answer)
+                if earlier:
+                    known[suggestion_id] = earlier
+                else:
+                    self._close(connection, suggestion_id, "observed", reason=None)
+            first = {id(answer) for suggestion_id, answer in answers.items() if suggestion_id not in known}
+            new = [each for each in observations if each.suggestion is None or id(each) in first]
+            stored = self._insert_observations(connection, campaign_id, new, is_archive=False)
+            known |= {each.suggestion: each for each in stored if each.suggestion is not None}
+            unsuggested = iter([each for each in stored if each.suggestion is None])
+            return [next(unsuggested) if each.suggestion is None else known[each.suggestion] for each in observations]
 
     def withdraw(self, campaign_id: int, suggestions: Iterable[int], reason: str | None) -> None:
         """Close suggestions that will not be observed."""
@@ -232,16 +270,19 @@ class Store:
         query = sa.select(table).where(table.c.campaign_id == campaign_id, table.c.version == __version__)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
-        return None if row is None else StoredSurrogate(row.content, row.last_observation, row.rows)
+        return None if row is None else StoredSurrogate(row.content, row.last_observation, row.rows, row.fitted_rows)
 
     def put_surrogate(self, campaign_id: int, surrogate: StoredSurrogate) -> None:
-        """Store a surrogate in place of the one before."""
+        """Store a surrogate in place of the one before, unless that has seen more."""
         table = schema.surrogate
         values = {**asdict(surrogate), **self._origin()}
+        mine = table.c.campaign_id == campaign_id
         with self._changing(campaign_id) as connection:
-            replaced = connection.execute(sa.update(table).where(table.c.campaign_id == campaign_id).values(values))
-            if replaced.rowcount == 0:
+            there = connection.execute(sa.select(table.c.last_observation, table.c.version).where(mine)).one_or_none()
+            if there is None:
                 connection.execute(sa.insert(table).values(campaign_id=campaign_id, **values))
+            elif there.version != __version__ or there.last_observation <= surrogate.last_observation:
+                connection.execute(sa.update(table).where(mine).values(values))
 
     # ------------------------------------------------------------------ inside
 
@@ -319,6 +360,27 @@ class Store:
         table = schema.suggestion
         values = {"state": state, "closed_at": _now(), "reason": reason}
         connection.execute(sa.update(table).where(table.c.id == suggestion_id).values(values))
+
+
+def _answers(observations: Sequence[NewObservation]) -> dict[int, NewObservation]:
+    """The outcome of each suggestion; an error where a table gives one suggestion two."""
+    answers: dict[int, NewObservation] = {}
+    for each in observations:
+        if each.suggestion is not None and answers.setdefault(each.suggestion, each) != each:
+            first = answers[each.suggestion]
+            raise DataError(
+                f"Suggestion {each.suggestion} is there twice, with {first.outcome:g} and {each.outcome:g}. One of "
+                "them answers it; leave the suggestion out of the other, which is then an experiment of its own."
+            )
+    return answers
+
+
+def _user() -> str:
+    """Who runs this; a container may know no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return f"user {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
 def _now() -> datetime:

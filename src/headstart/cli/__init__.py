@@ -28,9 +28,6 @@ def main() -> None:
     except HeadstartError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(3 if isinstance(error, StoreError) else 1)
-    except BrokenPipeError:  # the reader, such as `head`, has had enough
-        sys.stderr.close()
-        sys.exit(0)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

@@ -91,7 +91,7 @@ def suggest(
 
     Example: headstart suggest archive.csv --objective c2_yield_pct --maximize --task catalyst=new
     """
-    from headstart.tasks import naming
+    from headstart.tasks import naming, rows_from_frame
 
     found, table, lines = _problem(roles, reading, archive, task, as_json)
     problem = found.problem
@@ -99,7 +99,10 @@ def suggest(
     surrogate = options.fit(table, problem, archive)
     listed = None if candidates is None else reading.table(candidates)
     running = None if pending is None else reading.table(pending)
-    with naming(candidates or pending or archive):
+    if pending is not None and running is not None:
+        with naming(pending):
+            rows_from_frame(running, surrogate.problem, surrogate.levels, with_objective=False, task=current)
+    with naming(candidates or archive):
         frame = surrogate.suggest(
             current,
             n,
@@ -110,7 +113,7 @@ def suggest(
             seed=options.seed,
         )
     if listed is not None:
-        frame.insert(0, "row", frame.index)
+        frame.insert(0, "row" if "row" not in frame else "row of the file", frame.index)
     _write(frame, output)
     score = frame.attrs["score"]
     if as_json:
@@ -119,7 +122,7 @@ def suggest(
         )
         return
     label = ", ".join(f"{name} {value}" for name, value in current.items())
-    measured = (table[[*current]].astype(str) == list(current.values())).all(axis=1).sum()
+    measured = surrogate.rows_of(current)
     experience = f"{measured} measured" if measured else "none measured yet"
     print_table(frame, f"Next for {label} ({experience}); score: {score}")
 
@@ -221,9 +224,8 @@ def optimize(
 
     Example: headstart optimize simulator.py:efficiency archive.csv --objective efficiency --maximize --task pump=new
     """
-    from headstart.errors import ObjectiveError
     from headstart.loop import optimize as run
-    from headstart.tasks import naming
+    from headstart.tasks import naming, write_table
 
     objective = load_function(function)
     found, table, lines = _problem(roles, reading, archive, task, as_json)
@@ -234,15 +236,12 @@ def optimize(
         def report(history: pd.DataFrame) -> None:
             best = problem.sign * (problem.sign * history[problem.objective]).max()
             advance(len(history), f"best {text_of(best)}")
+            if output is not None:
+                write_table(history, output)  # each evaluation is kept, whatever the next one does
 
-        try:
-            with naming(archive):
-                fixed = settings_of(fix, "--fix")
-                optimum = run(objective, table, problem, current, budget, fixed=fixed, seed=seed, progress=report)
-        except ObjectiveError as error:
-            _write(error.history, output)
-            raise
-    _write(optimum.history, output)
+        with naming(archive):
+            fixed = settings_of(fix, "--fix")
+            optimum = run(objective, table, problem, current, budget, fixed=fixed, seed=seed, progress=report)
     if as_json:
         answer = {"inputs": optimum.inputs, problem.objective: optimum.value}
         print_json(
@@ -250,7 +249,7 @@ def optimize(
             | {"task": current, "best": answer, "history": records(optimum.history)}
         )
         return
-    print_table(optimum.history, f"{budget} evaluations")
+    print_table(optimum.history, f"{len(optimum.history)} evaluations")
     at = ", ".join(f"{name} = {text_of(value)}" for name, value in optimum.inputs.items())
     print(f"Best {problem.objective}: {text_of(optimum.value)} at {at}")
 
@@ -278,7 +277,6 @@ def _problem(roles: ColumnRoles, reading: Reading, path: Path, task: list[str], 
 
     with naming(path):
         found, table, lines = roles.resolve(reading.table(path), task)
-    lines += [f"{name!r} is not used: it {reason}." for name, reason in found.ignored.items()]
     if not quiet:
         notes(lines)
     return found, table, lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,7 @@ from headstart.cli.options import (
     task_of,
 )
 from headstart.cli.output import fitting, note, notes, print_json, print_table, records
-from headstart.errors import ProblemError
+from headstart.errors import ProblemError, did_you_mean
 
 if TYPE_CHECKING:
     from headstart.campaign import Campaign, Store
@@ -101,7 +102,6 @@ def create(
 
     with naming(archive):
         found, table, lines = roles.resolve(reading.table(archive))
-        lines += [f"{column!r} is not used: it {reason}." for column, reason in found.ignored.items()]
         if not as_json:
             notes(lines)
         made = Campaign.create(name, table, found.problem, store=store.open(create=True), seed=seed, kernel=kernel)
@@ -184,6 +184,7 @@ def suggest(
     name: Name,
     store: StoreOptions,
     task: TaskOption,
+    reading: Reading,
     n: Count = 1,
     candidates: Candidates = None,
     fix: Fixed = [],  # noqa: B006 - Typer copies it
@@ -195,13 +196,16 @@ def suggest(
 
     Example: headstart campaign suggest catalysts --task catalyst=new -n 2
     """
+    from headstart.tasks import naming
+
     campaign = store.campaign(name)
     current = task_of(task, campaign.problem)
-    with fitting() as progress:
+    listed = None if candidates is None else reading.table(candidates)
+    with naming(candidates) if candidates else nullcontext(), fitting() as progress:
         frame = campaign.suggest(
             current,
             n,
-            candidates=candidates,
+            candidates=listed,
             fixed=settings_of(fix, "--fix"),
             acquisition=acquisition,
             seed=seed,
@@ -222,6 +226,7 @@ def suggest(
 def observe(
     name: Name,
     store: StoreOptions,
+    reading: Reading,
     file: Annotated[
         Path | None,
         typer.Argument(help="A file of outcomes, with a column 'suggestion' or the inputs.", show_default=False),
@@ -236,14 +241,24 @@ def observe(
 
     Example: headstart campaign observe catalysts --suggestion 3 --value 17.2
     """
+    from headstart.tasks import naming
+
     campaign = store.campaign(name)
     current = task_of(task, campaign.problem) if task else None
     if (file is None) == (value is None):
         raise ProblemError("Give the outcome: a file, or --value with --suggestion (or with --task and --at).")
     if file is not None:
-        ids = campaign.observe(file, suggestion=suggestion, task=current)
+        with naming(file):
+            ids = campaign.observe(reading.table(file), suggestion=suggestion, task=current)
     else:
-        row: dict[str, Any] = {**settings_of(at, "--at"), campaign.problem.objective: value}
+        where = settings_of(at, "--at")
+        for column in where:
+            if column not in campaign.problem.inputs:
+                raise ProblemError(
+                    f"--at {column}: there is no such input.{did_you_mean(column, campaign.problem.inputs)} "
+                    f"The inputs are: {', '.join(campaign.problem.inputs)}."
+                )
+        row: dict[str, Any] = {**where, campaign.problem.objective: value}
         ids = campaign.observe([row], suggestion=suggestion, task=current)
     if as_json:
         print_json({"campaign": name, "observations": ids})

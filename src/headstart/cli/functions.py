@@ -50,5 +50,8 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ProblemError(f"{path} cannot be imported as Python.")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise ProblemError(f"{path} is not Python: {error.msg} in line {error.lineno}.") from error
     return module

@@ -136,25 +136,30 @@ class ColumnRoles:
             raise typer.BadParameter(
                 f"say which way {self.objective!r} is to go.", param_hint="'--maximize' or '--minimize'"
             )
-        general = self.general or [text.partition("=")[0] for text in task if "=" in text] or None
-        notes = []
-        if self.drop_incomplete:
-            needed = [self.objective, *(general or []), *(spec.partition("=")[0] for spec in self.input or [])]
-            complete = table.dropna(subset=[name for name in needed if name in table.columns])
-            notes = [f"{len(table) - len(complete)} rows with an empty cell are left out."]
-            table = complete
-        if self.sample is not None and self.sample < len(table):
-            notes.append(f"{self.sample} of {len(table)} rows are used, drawn at random.")
-            table = table.sample(self.sample, random_state=0).sort_index()
         roles = infer_roles(
             table,
             objective=self.objective,
             goal="maximize" if self.maximize else "minimize",
             inputs=None if self.input is None else dict(map(_input, self.input)),
-            general=general,
+            general=self.general or [text.partition("=")[0] for text in task if "=" in text] or None,
             ignore=tuple(self.ignore or ()),
+            drop_incomplete=self.drop_incomplete,
         )
-        return roles, table, [*roles.inferred, *notes]
+        lines = [*roles.inferred, *(f"{name!r} is not used: it {reason}." for name, reason in roles.ignored.items())]
+        rows = roles.rows
+        if self.sample is not None and self.sample < len(rows):
+            lines.append(f"{self.sample} of {len(rows)} rows are used, drawn at random; all of the task itself are.")
+            rows = _sampled(rows, self.sample, task_of(task, roles.problem) if task else {})
+        return roles, rows, lines
+
+
+def _sampled(rows: pd.DataFrame, count: int, task: Mapping[str, str]) -> pd.DataFrame:
+    """Rows drawn at random, with every row of the task among them: what was measured of it must not be forgotten."""
+    from headstart.tasks.columns import label
+
+    own = rows.index < 0 if not task else rows[[*task]].map(label).eq(list(task.values())).all(axis=1)
+    drawn = rows[~own].sample(max(min(count - int(own.sum()), int((~own).sum())), 0), random_state=0)
+    return rows.loc[rows.index.isin([*rows.index[own], *drawn.index])]
 
 
 def task_of(texts: Iterable[str], problem: Problem) -> dict[str, str]:

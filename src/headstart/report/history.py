@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from headstart.campaign import Campaign
+from headstart.campaign.records import Snapshot
 from headstart.tasks import Levels, Problem, Task, task_codes
 
 _PREDICTION = ("mean", "sd", "lower", "upper")
@@ -31,9 +32,9 @@ def task_labels(problem: Problem, task: Task) -> dict[str, str]:
     return {name: levels[name][0] for name in problem.general}
 
 
-def measured(campaign: Campaign, task: Task) -> list[dict[str, Any]]:
+def measured(snapshot: Snapshot, task: Task, problem: Problem) -> list[dict[str, Any]]:
     """All that was measured of a task and counts, rows of the archive first, in the order it came."""
-    problem, labels = campaign.problem, task_labels(campaign.problem, task)
+    labels = task_labels(problem, task)
     return [
         {
             "observation": each.id,
@@ -41,8 +42,8 @@ def measured(campaign: Campaign, task: Task) -> list[dict[str, Any]]:
             "outcome": each.outcome,
             "is_archive": each.is_archive,
         }
-        for each in campaign.observations()
-        if each.task == labels and each.retracted_at is None
+        for each in snapshot.counting
+        if each.task == labels
     ]
 
 

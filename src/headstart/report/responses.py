@@ -25,7 +25,7 @@ def slices(campaign: Campaign, task: Task, *, points: int = 61) -> dict[str, Any
     a share of that input's bounds.
     """
     problem, labels = campaign.problem, task_labels(campaign.problem, task)
-    rows = measured(campaign, labels)
+    rows = measured(campaign.snapshot(), labels, campaign.problem)
     anchor = _anchor(campaign, labels, rows)
     centre = np.array([anchor["inputs"][name] for name in problem.inputs])
     axes = _axes(problem, points)

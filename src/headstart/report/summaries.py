@@ -24,8 +24,8 @@ def overview(campaign: Campaign) -> dict[str, Any]:
     then those of the archive alone. `current` is the first kind, each with its best experiment so far, for which rows
     of the archive count too if they are of the same task.
     """
-    problem, history = campaign.problem, experiments(campaign)
-    archive = [each for each in campaign.observations() if each.is_archive and each.retracted_at is None]
+    problem, history, snapshot = campaign.problem, experiments(campaign), campaign.snapshot()
+    archive = [each for each in snapshot.counting if each.is_archive]
     counts: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def of(task: dict[str, str]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def overview(campaign: Campaign) -> dict[str, Any]:
         "archive_rows": len(archive),
         **{state: sum(entry[state] for entry in counts.values()) for state in _STATES},
         "tasks": active + [entry for entry in counts.values() if not entry["last_activity"]],
-        "current": [entry | {"best": best(measured(campaign, entry["task"]), problem)} for entry in active],
+        "current": [entry | {"best": best(measured(snapshot, entry["task"], problem), problem)} for entry in active],
     }
 
 
@@ -65,7 +65,8 @@ def convergence(campaign: Campaign, task: Task) -> dict[str, Any]:
     """
     problem, labels = campaign.problem, task_labels(campaign.problem, task)
     history = [each for each in experiments(campaign) if each["task"] == labels]
-    start = best([row for row in measured(campaign, labels) if row["is_archive"]], problem)
+    rows = measured(campaign.snapshot(), labels, problem)
+    start = best([row for row in rows if row["is_archive"]], problem)
     so_far = None if start is None else start["outcome"]
     evaluations = []
     observed = (each for each in history if each["status"] == "observed")
@@ -132,8 +133,9 @@ def wilson(hits: int, count: int, *, confidence: float = 0.95) -> list[float]:
 
 def _tail(hits: int, count: int, share: float) -> float:
     """The smaller of P(at most so many) and P(at least so many) of a binomial."""
-    chances = [math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(count + 1)]
-    return min(sum(chances[: hits + 1]), sum(chances[hits:]))
+    from scipy.stats import binom  # slow to load, and a list of campaigns does not need it
+
+    return float(min(binom.cdf(hits, count, share), binom.sf(hits - 1, count, share)))
 
 
 def _shown(each: dict[str, Any]) -> dict[str, Any]:

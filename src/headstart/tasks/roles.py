@@ -100,7 +100,7 @@ def infer_roles(
         require_columns(frame, [name for name in free if isinstance(name, str)])
     if general is None:
         rows = frame[kept(*said)]
-        general, reasons = label_column(_gaps_filled(rows, free) if drop_incomplete else rows, free)
+        general, reasons = label_column(_judged_without_gaps(rows, free) if drop_incomplete else rows, free)
         inferred.append(f"{general!r} names the task: the only column of labels that can.")
         ignored |= reasons
         free = [name for name in free if name != general and name not in ignored]
@@ -119,11 +119,9 @@ def infer_roles(
             stated[name], span = _bounds(values)
             inferred.append(f"{name!r} is an input {span}, as in the table.")
     if not used.all():
-        several = (~used).sum() > 1
-        inferred.append(
-            f"{(~used).sum()} row{'s' * several} with an empty cell {'are' if several else 'is'} left out: "
-            f"{_rows_named(frame.index, ~used)}."
-        )
+        count = int((~used).sum())
+        counted = "1 row with an empty cell is" if count == 1 else f"{count} rows with an empty cell are"
+        inferred.append(f"{counted} left out: {_rows_named(frame.index, ~used)}.")
     problem = Problem(inputs=stated, general=general, objective=objective, goal=goal).resolved(rows)
     return Roles(problem, MappingProxyType(ignored), tuple(inferred), rows)
 
@@ -139,8 +137,8 @@ def _complete(frame: pd.DataFrame, names: Sequence[object]) -> Bool[np.ndarray, 
             if gap.any()
         )
         raise DataError(
-            f"No row is left, for each has an empty cell in a column that is used: {listed}. Fill them in, or leave a "
-            f"column out, as in ignore=[{next(name for name, gap in empty.items() if gap.any())!r}] (--ignore)."
+            f"No row is left, for each has an empty cell in a column that is used: {listed}. Fill them in, or "
+            f"use other columns: ignore= (--ignore) leaves one out."
         )
     return complete
 
@@ -157,22 +155,21 @@ def _listed(names: Names | None) -> list[str]:
     return [names] if isinstance(names, str) else list(() if names is None else names)
 
 
-def _gaps_filled(frame: pd.DataFrame, names: Sequence[object]) -> pd.DataFrame:
-    """The table for telling which column names the task, with labels in the gaps that change nothing about it.
+def _judged_without_gaps(frame: pd.DataFrame, names: Sequence[object]) -> pd.DataFrame:
+    """The table for finding the column that names the task, where labels all alike or all unlike stay so despite gaps.
 
-    Where all labels differ, the gaps get others yet, and else one of the labels that are there.
+    Such a column is replaced by made-up labels of the same sort; with others a gap makes no difference.
     """
-    columns = {}
-    for name in names:
-        column, empty = frame[name], gaps(frame[name])
-        if empty.any() and kind_of(column) == "text":
-            given = column[~empty].astype(str)
-            unlike = len(given) > 2 and given.is_unique
-            filled = column.astype(object).to_numpy(copy=True)
-            filled[empty] = [f"{name} {place}" for place in np.flatnonzero(empty)] if unlike else given.iloc[0]
-            column = pd.Series(filled, index=frame.index)
-        columns[name] = column
-    return pd.DataFrame(columns, index=frame.index)
+    made_up: dict[str, str | list[str]] = {}
+    for name in [name for name in names if isinstance(name, str)]:
+        empty = gaps(frame[name])
+        if empty.any() and kind_of(frame[name]) == "text":
+            given = frame[name][~empty].astype(str)
+            if given.nunique() == 1:
+                made_up[name] = "label"
+            elif len(given) > 2 and given.is_unique:
+                made_up[name] = [f"label {place}" for place in range(len(frame))]
+    return frame.assign(**made_up)
 
 
 def _inputs(

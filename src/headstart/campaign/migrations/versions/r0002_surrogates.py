@@ -14,6 +14,7 @@ def upgrade() -> None:
         sa.Column("campaign_id", sa.Integer, sa.ForeignKey("campaign.id"), primary_key=True),
         sa.Column("last_observation", sa.Integer, nullable=False),
         sa.Column("rows", sa.Integer, nullable=False),
+        sa.Column("fitted_rows", sa.Integer, nullable=False),
         sa.Column("content", sa.LargeBinary, nullable=False),
         sa.Column("made_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("author", sa.Text, nullable=False),
