@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from headstart.errors import FileFormatError
+from headstart.writing import write_whole
 
 FORMAT = 1
 _KEY = "headstart"
@@ -58,20 +57,11 @@ def from_bytes(content: bytes, source: str) -> tuple[dict[str, Tensor], dict[str
 
 
 def write_file(path: str | Path, content: bytes) -> None:
-    """Write a file as a whole or not at all: a crash in the middle leaves what was there before."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    """Write a file, or a `FileFormatError`."""
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
+        write_whole(path, content)
     except OSError as error:
-        raise FileFormatError(f"Cannot save to {target}: {error.strerror}.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        raise FileFormatError(f"Cannot save to {path}: {error.strerror}.") from error
 
 
 def read_file(path: str | Path) -> bytes:

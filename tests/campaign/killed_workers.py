@@ -10,6 +10,7 @@ import random
 import signal
 import sys
 import time
+from typing import TextIO
 
 import numpy as np
 import pandas as pd
@@ -44,29 +45,36 @@ def main(store: str, kills: int, seed: int) -> None:
     acknowledged = []
     torch.set_num_threads(1)  # threads do not survive a fork
     hs.fit(legacy, PROBLEM, model="egp").suggest({"task": "new"}, candidates=CANDIDATES)  # imports all there is
-    for kill in range(kills):
-        name = f"campaign {kill // WORKERS_A_CAMPAIGN}"
-        if kill % WORKERS_A_CAMPAIGN == 0:
+    for first in range(0, kills, 2):
+        name = f"campaign {first // WORKERS_A_CAMPAIGN}"
+        if first % WORKERS_A_CAMPAIGN == 0:
             hs.Campaign.create(name, legacy, PROBLEM, store=store, model="egp", latent_dim=1)
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            try:
-                work(store, name, kill, writing)
-            finally:
-                os._exit(1)
-        os.close(writing)
-        with os.fdopen(reading) as lines:
-            # After some steps, at a moment of the next one: a slow machine is killed at the same points as a fast one.
-            received = [lines.readline() for _ in range(chance.randrange(5))]
-            time.sleep(chance.random() * 0.1)
-            os.kill(child, signal.SIGKILL)
-            received += lines.readlines()
-        _, status = os.waitpid(child, 0)
-        assert os.WIFSIGNALED(status), f"worker {kill} ended by itself"
-        acknowledged += [[name, *line.split()] for line in received if line.endswith("\n")]
+        # Two at a time, so that a kill also meets a lock that the other waits for.
+        for worker, lines in [start(store, name, first), start(store, name, first + 1)]:
+            with lines:
+                # After some steps, at a moment of the next: a slow machine is killed at the same points as a fast one.
+                received = [lines.readline() for _ in range(chance.randrange(5))]
+                time.sleep(chance.random() * 0.1)
+                os.kill(worker, signal.SIGKILL)
+                received += lines.readlines()
+            _, status = os.waitpid(worker, 0)
+            assert os.WIFSIGNALED(status), f"a worker of {name} ended by itself"
+            acknowledged += [[name, *line.split()] for line in received if line.endswith("\n")]
     print(json.dumps(acknowledged))
+
+
+def start(store: str, name: str, worker: int) -> tuple[int, TextIO]:
+    """A worker in a process of its own, and what it acknowledges."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            work(store, name, worker, writing)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    return child, os.fdopen(reading)
 
 
 if __name__ == "__main__":

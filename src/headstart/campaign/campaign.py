@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from headstart.campaign.records import NewObservation, NewSuggestion, Observation, Prediction, Snapshot, Suggestion
+from headstart.campaign.records import (
+    PREDICTION,
+    NewObservation,
+    NewSuggestion,
+    Observation,
+    Prediction,
+    Snapshot,
+    Suggestion,
+)
 from headstart.campaign.store import DEFAULT_STORE, Store
 from headstart.campaign.tables import RESERVED, data_frame, history_frame, suggestion_frame
 from headstart.errors import DataError, ProblemError, checked_whole
@@ -373,4 +381,4 @@ def _observations(rows: Rows, levels: Levels, problem: Problem) -> list[NewObser
 
 
 def _prediction(row: Mapping[Any, Any]) -> Prediction:
-    return Prediction(*(float(row[name]) for name in ("mean", "sd", "lower", "upper")))
+    return Prediction(*(float(row[name]) for name in PREDICTION))

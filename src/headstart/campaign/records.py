@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,10 @@ class Prediction:
     sd: float
     lower: float
     upper: float
+
+
+PREDICTION = tuple(field.name for field in fields(Prediction))
+"""Its columns in tables and frames."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 
+from headstart.campaign.records import PREDICTION
+
 # The revisions in order; a store of any other is newer than this Headstart.
 REVISIONS = ("0001", "0002")
 
@@ -52,7 +54,7 @@ def _campaign_id() -> sa.Column[int]:
 
 
 def _prediction(*, nullable: bool) -> list[sa.Column[float]]:
-    return [sa.Column(name, sa.Double, nullable=nullable) for name in ("mean", "sd", "lower", "upper")]
+    return [sa.Column(name, sa.Double, nullable=nullable) for name in PREDICTION]
 
 
 def _origin() -> list[sa.Column[Any]]:

@@ -24,6 +24,7 @@ from sqlalchemy.engine import Connection, Row
 from headstart.campaign import schema
 from headstart.campaign.database import Database
 from headstart.campaign.records import (
+    PREDICTION,
     CampaignRecord,
     CampaignSummary,
     NewObservation,
@@ -39,7 +40,6 @@ from headstart.errors import DataError, ProblemError, StoreError, did_you_mean
 from headstart.version import __version__
 
 DEFAULT_STORE = "headstart.db"
-_PREDICTION = ("mean", "sd", "lower", "upper")
 
 
 class Store:
@@ -254,7 +254,7 @@ class Store:
                 connection.execute(
                     sa.update(table)
                     .where(table.c.id == sa.bindparam("of"), table.c.mean.is_(None))
-                    .values({name: sa.bindparam(f"new_{name}") for name in _PREDICTION}),
+                    .values({name: sa.bindparam(f"new_{name}") for name in PREDICTION}),
                     [
                         {"of": of, **{f"new_{name}": value for name, value in asdict(each).items()}}
                         for of, each in predictions.items()
@@ -321,7 +321,7 @@ class Store:
                 "task": each.task,
                 "inputs": each.inputs,
                 "outcome": each.outcome,
-                **(asdict(each.prediction) if each.prediction else dict.fromkeys(_PREDICTION)),
+                **(asdict(each.prediction) if each.prediction else dict.fromkeys(PREDICTION)),
                 **origin,
             }
             for each in observations

@@ -7,13 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from headstart.campaign.records import Observation, Suggestion
+from headstart.campaign.records import PREDICTION, Observation, Suggestion
 from headstart.tasks import Problem
 
-_PREDICTION = ("mean", "sd", "lower", "upper")
 _RECORD = ("score", "score_is", "seed", "author", "version", "suggested_at", "observed_at", "reason")
 
-RESERVED = frozenset({"suggestion", "observation", "status", *_PREDICTION, *_RECORD})
+RESERVED = frozenset({"suggestion", "observation", "status", *PREDICTION, *_RECORD})
 """Names of columns that a campaign's own tables use."""
 
 
@@ -34,7 +33,7 @@ def suggestion_frame(
             {"suggestion": each.id, **each.task, **each.inputs, **_expected(each), "score": each.score}
             for each in suggestions
         ],
-        columns=["suggestion", *problem.general, *problem.inputs, *_PREDICTION, "score"],
+        columns=["suggestion", *problem.general, *problem.inputs, *PREDICTION, "score"],
         index=index,
     )
     frame.attrs["score"] = suggestions[0].score_is if suggestions else ""
@@ -49,7 +48,7 @@ def history_frame(
     rows = [_experiment(each, by_suggestion.get(each.id), problem) for each in suggestions]
     rows += [_experiment(None, each, problem) for each in observations if each.suggestion is None or each.retracted_at]
     columns = ["suggestion", "observation", "status", *problem.general, *problem.inputs, problem.objective]
-    frame = pd.DataFrame(rows, columns=[*columns, *_PREDICTION, *_RECORD])
+    frame = pd.DataFrame(rows, columns=[*columns, *PREDICTION, *_RECORD])
     frame = frame.astype({"suggestion": "Int64", "observation": "Int64", "seed": "Int64"})
     for name in ("suggested_at", "observed_at"):
         frame[name] = pd.to_datetime(frame[name], utc=True).astype("datetime64[us, UTC]")
@@ -75,4 +74,4 @@ def _experiment(suggestion: Suggestion | None, observation: Observation | None, 
 
 def _expected(record: Suggestion | Observation) -> dict[str, float | None]:
     """The prediction as columns, empty where there was none."""
-    return {name: getattr(record.prediction, name, None) for name in _PREDICTION}
+    return {name: getattr(record.prediction, name, None) for name in PREDICTION}

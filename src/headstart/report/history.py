@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from headstart.campaign import Campaign
-from headstart.campaign.records import Snapshot
+from headstart.campaign.records import PREDICTION, Snapshot
 from headstart.tasks import Levels, Problem, Task, task_codes
 
-_PREDICTION = ("mean", "sd", "lower", "upper")
 _KEPT = ("suggestion", "observation", "status", "score", "score_is", "author", "version", "reason")
 _TIMES = ("suggested_at", "observed_at")
 
@@ -53,7 +52,7 @@ def best(rows: list[dict[str, Any]], problem: Problem) -> dict[str, Any] | None:
 
 
 def _record(row: dict[Any, Any], problem: Problem) -> dict[str, Any]:
-    expected = {name: _plain(row[name]) for name in _PREDICTION}
+    expected = {name: _plain(row[name]) for name in PREDICTION}
     return {
         **{name: _plain(row[name]) for name in _KEPT},
         **{name: _moment(row[name]) for name in _TIMES},

@@ -6,10 +6,8 @@ import csv
 import datetime
 import io
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from headstart.errors import DataError
+from headstart.writing import write_whole
 
 
 def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
@@ -47,21 +46,13 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         raise DataError(
             f"{path.name}: This table cannot be written as {suffix}: {error}. Correct the cells, or write .csv."
         ) from error
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_whole(path, content)
     except OSError as error:
         raise DataError(
             f"{path.name}: Cannot be written to {path.parent.absolute()}: {error.strerror}. "
             f"Check the folder, and that no other program has the file open."
         ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _delimited(frame: pd.DataFrame, separator: str) -> bytes:
