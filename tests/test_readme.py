@@ -47,7 +47,7 @@ def test_shell_blocks_run(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "suzuki.html").stat().st_size > 10_000
-    assert "Stored 1 observation" in run.stdout
+    assert "Stored yield_pct = 71 as observation 61." in run.stdout
 
 
 def test_marked_blocks_are_left_out() -> None:

@@ -248,9 +248,14 @@ class Surrogate:
         names = list(self.problem.inputs)
         low, high = self.problem.bounds
         kept = {len(names) + g: float(code) for g, code in enumerate(task)}
+        if not isinstance(fixed, Mapping):
+            raise ProblemError(f"fixed maps inputs to values, as {{{names[0]!r}: {low[0]:g}}}, not {fixed!r}.")
         for name, value in fixed.items():
             if name not in names:
-                raise ProblemError(f"{name!r} cannot be fixed: it is not an input.{did_you_mean(name, names)}")
+                raise ProblemError(
+                    f"{name!r} cannot be fixed: it is not an input.{did_you_mean(name, names)} The inputs are: "
+                    f"{', '.join(names)}."
+                )
             column = names.index(name)
             if not isinstance(value, Real) or not low[column] <= value <= high[column]:
                 raise ProblemError(

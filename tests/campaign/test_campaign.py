@@ -85,6 +85,8 @@ def test_withdrawing_twice_does_no_harm_and_an_observed_one_cannot_be(campaign):
     campaign.observe(1.0, suggestion=ids[0])  # it was run after all
     with pytest.raises(DataError, match="was observed"):
         campaign.withdraw(ids[0])
+    with pytest.raises(DataError, match="no suggestion 99"):
+        campaign.withdraw([ids[1], 99])
     assert campaign.history()["status"].tolist() == ["observed", "withdrawn"]
 
 
@@ -130,9 +132,17 @@ def test_telling_twice_stores_once(campaign):
     asked = campaign.suggest(NEW).assign(y=0.4)
     assert campaign.observe(asked) == campaign.observe(asked)
     assert len(campaign.data()) == 13
-    with pytest.raises(DataError, match=r"outcome 0\.4.*retract observation 13"):
+    with pytest.raises(DataError, match=r"outcome 0\.4 at x .*retract observation 13"):
         campaign.observe(asked.assign(y=0.5))
     assert len(campaign.data()) == 13
+
+
+def test_digits_lost_in_a_spreadsheet_do_no_harm(campaign):
+    asked = campaign.suggest(NEW)
+    rounded = asked.assign(x=float(f"{asked['x'].item():.4g}"), y=0.4)
+    (first,) = campaign.observe(rounded)
+    assert campaign.history()["mean"].item() == asked["mean"].item()  # it was run where it was suggested
+    assert campaign.observe(asked.assign(y=0.4)) == [first]
 
 
 def test_a_wrong_outcome_is_retracted_and_told_again(campaign):
@@ -140,7 +150,10 @@ def test_a_wrong_outcome_is_retracted_and_told_again(campaign):
     (wrong,) = campaign.observe(asked.assign(y=1000.0))
     assert campaign.predict(asked)["mean"].item() > 100
     campaign.retract(wrong, reason="typed in the wrong unit")
-    campaign.retract(wrong)
+    with pytest.raises(DataError, match="retracted before"):
+        campaign.retract(wrong)
+    with pytest.raises(DataError, match="row of the archive"):
+        campaign.retract(1)
     assert len(campaign.data()) == 12
     assert campaign.predict(asked)["mean"].item() == pytest.approx(asked["mean"].item())
     campaign.observe(asked.assign(y=1.0))

@@ -150,6 +150,8 @@ def test_optimize(headstart, archive, tmp_path):
     assert best["density"] == max(row["density"] for row in answer.json["history"])
     assert best["density"] > 1.5
     assert len(hs.read_table(tmp_path / "runs.csv")) == 3
+    (tmp_path / "talks.py").write_text("def density(speed):\n    print('at', speed)\n    return speed\n")
+    assert headstart("optimize", "talks.py:density", archive, *flags, "--json").json["best"]["density"] > 0
     text = headstart("optimize", "simulator:density", archive, *flags)
     assert "Best density:" in text.out
     (tmp_path / "breaks.py").write_text(
@@ -197,6 +199,8 @@ def test_a_function_spelled_wrong():
         (("suggest", "archive.csv", *ROLES, "-t", "new", "--device", "cuda"), 1, "needs a GPU"),
         (("suggest", "archive.csv", *ROLES, "-t", "new", "--device", "cudaa"), 1, "'cpu' or 'cuda'"),
         (("suggest", "archive.csv", *ROLES, "-t", "new", "--kernel", "foo"), 1, "matern52"),
+        (("suggest", "archive.csv", *ROLES, "-t", "new", "-o", "no/folder.csv"), 1, "no folder no"),
+        (("suggest", "archive.csv", *ROLES, "-t", "new", "-o", "next.doc"), 1, ".xlsx"),
         (("campaign", "list"), 3, "no database headstart.db"),
         (("campaign", "show", "x", "--store", "mysql://a/b"), 3, "postgresql://user@host/name"),
     ],
@@ -288,10 +292,10 @@ def test_tasks_and_settings_in_words():
     assert settings_of(["a=b=1.5"], "--fix") == {"a=b": 1.5}
 
 
-def in_a_terminal(arguments, folder) -> str:
+def in_a_terminal(arguments, folder, columns=120) -> str:
     """What a user with a terminal sees."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
     process = subprocess.Popen(arguments, stdout=theirs, stderr=theirs, cwd=folder, env=environment, close_fds=True)
     os.close(theirs)
     seen = b""
@@ -317,6 +321,21 @@ def test_progress_on_a_terminal_and_none_in_a_pipe(archive, tmp_path):
     assert "Fitting" not in piped.stderr + piped.stdout
     assert "\x1b" not in piped.stderr + piped.stdout
     assert "│" not in piped.stdout
+
+
+def test_a_table_too_wide_for_the_terminal_breaks_no_number(archive, tmp_path):
+    command = [sys.executable, "-m", "headstart", "suggest", str(archive), *ROLES, "-t", "new"]
+    seen = in_a_terminal(command, tmp_path, columns=40)
+    assert "  power_w: " in seen
+    assert "┃" not in seen
+
+
+def test_text_columns_can_join_the_task(headstart, tmp_path):
+    table().assign(machine=["M1", "M2", "M1", "M2", "M1"] * 3).to_csv(tmp_path / "two.csv", index=False)
+    one = headstart("suggest", "two.csv", *ROLES, "-t", "alloy=new")
+    assert "'machine' is not used: it holds text; --task machine=LABEL makes it part of the task." in one.err
+    both = headstart("suggest", "two.csv", *ROLES, "-t", "alloy=new", "-t", "machine=M1", "-g", "alloy", "--json")
+    assert both.json["problem"]["general"] == ["alloy", "machine"]
 
 
 def test_a_reader_that_stops_early(archive, tmp_path):

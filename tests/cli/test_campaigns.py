@@ -34,13 +34,13 @@ def test_a_campaign_from_the_shell(headstart, archive, tmp_path):
     assert "headstart campaign observe 'titanium' --suggestion 1" in asked.out
 
     told = headstart("campaign", "observe", "titanium", "--suggestion", 1, "--value", 1.25)
-    assert told.out == "Stored 1 observation: 16.\n"
+    assert told.out == "Stored density = 1.25 as observation 16.\n"
     assert "Withdrew 2." in headstart("campaign", "withdraw", "titanium", 2, "--reason", "no powder").err
     own = headstart(
         *("campaign", "observe", "titanium", "--value", 0.5, "-t", "Ti-6242"),
         *("--at", "power_w=150", "--at", "speed=0.75"),
     )
-    assert own.out == "Stored 1 observation: 17.\n"
+    assert own.out == "Stored density = 0.5 as observation 17.\n"
     assert "Retracted 17." in headstart("campaign", "retract", "titanium", 17, "--reason", "wrong sample").err
 
     shown = headstart("campaign", "show", "titanium")
@@ -72,6 +72,29 @@ def test_a_file_of_outcomes(created, tmp_path):
     campaign = hs.Campaign.open("titanium", store=tmp_path / "headstart.db")
     assert campaign.history()["status"].tolist() == ["observed"] * 2
     assert campaign.history()["power_w"].tolist() == [row["power_w"] for row in asked]
+
+
+def test_export_fill_in_and_hand_back(created, tmp_path):
+    """The history as people use it: pending rows get outcomes, the others are as they were."""
+    created("campaign", "suggest", "titanium", "-t", "Ti-6242", "-n", 3)
+    created("campaign", "observe", "titanium", "--suggestion", 1, "--value", 9)
+    created("campaign", "retract", "titanium", 16)
+    created("campaign", "observe", "titanium", "--suggestion", 1, "--value", 0.9)
+    created("campaign", "export", "titanium", "history.xlsx")
+    history = hs.read_table(tmp_path / "history.xlsx")
+    history.loc[history["suggestion"] == 2, "density"] = 1.1
+    history.to_excel(tmp_path / "filled.xlsx", index=False)
+    answer = created("campaign", "observe", "titanium", "filled.xlsx")
+    assert answer.code == 0, answer.err
+    assert "2 rows without an outcome, withdrawn or retracted are left out" in answer.err
+    campaign = hs.Campaign.open("titanium", store=tmp_path / "headstart.db")
+    assert sorted(campaign.history()["status"]) == ["observed", "observed", "pending", "retracted"]
+    assert len(campaign.data()) == 17
+
+
+def test_a_label_that_looks_like_another(created):
+    asked = created("campaign", "suggest", "titanium", "-t", "Ti_1")
+    assert "'Ti_1' is a new alloy. Did you mean 'Ti-1'?" in asked.err
 
 
 def test_a_file_of_outcomes_with_decimal_commas(created, tmp_path):
@@ -127,7 +150,9 @@ def test_the_store_can_be_chosen(headstart, archive, tmp_path, monkeypatch):
         (("suggest", "titanium", "-t", "aloy=new"), 1, "Did you mean 'alloy'"),
         (("observe", "titanium"), 1, "Give the outcome"),
         (("observe", "titanium", "--value", 1, "--suggestion", 7), 1, "None is pending"),
-        (("observe", "titanium", "--value", 1), 1, "power_w"),
+        (("observe", "titanium", "--value", 1), 1, "--suggestion ID"),
+        (("observe", "titanium", "--value", 1, "-t", "new", "--at", "speed=1"), 1, "power_w"),
+        (("retract", "titanium", 1), 1, "row of the archive"),
         (("observe", "titanium", "--value", 1, "-t", "new", "--at", "sped=1"), 1, "Did you mean 'speed'"),
         (("withdraw", "titanium", 99999999999999999999), 1, "whole number"),
         (("withdraw", "titanium", 7), 1, "no suggestion 7"),

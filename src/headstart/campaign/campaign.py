@@ -227,7 +227,7 @@ class Campaign:
             if suggestion is not None:
                 frame = frame.assign(suggestion=suggestion)
             frame, answered = self._with_suggestions(frame)
-            _, known = Levels.none(self.problem).encode(self._store.tasks(self._id))
+            _, known = Levels.none(self.problem).encode(self.tasks())
             rows, levels = rows_from_frame(frame, self.problem, known, with_objective=True, task=task)
         new = [
             replace(each, suggestion=None if of is None else of.id, prediction=self._expected(each, of))
@@ -241,7 +241,7 @@ class Campaign:
         self._store.withdraw(self._id, [checked_whole("suggestion", each) for each in ids], reason)
 
     def retract(self, observation: int, *, reason: str | None = None) -> None:
-        """Take back a wrong observation. The record stays in the history, its suggestion is pending again."""
+        """Take back a wrong observation, by its id. It stays in the history, and its suggestion is pending again."""
         self._store.retract(self._id, checked_whole("observation", observation), reason)
 
     # ------------------------------------------------------------------ looking
@@ -275,6 +275,10 @@ class Campaign:
     def snapshot(self) -> Snapshot:
         """All suggestions and observations as records, archive rows and retracted ones too, at one moment."""
         return self._store.snapshot(self._id)
+
+    def tasks(self) -> list[dict[str, str]]:
+        """The tasks that were ever measured, each once."""
+        return self._store.tasks(self._id)
 
     def suggestions(self) -> list[Suggestion]:
         """All suggestions as records."""
@@ -341,7 +345,8 @@ class Campaign:
             )
         low, high = self.problem.bounds
         there = np.array(list(told.inputs.values())) - np.array([of.inputs[name] for name in told.inputs])
-        return of.prediction if (np.abs(there) <= 1e-6 * (high - low)).all() else None
+        # As near as people type back what they were shown.
+        return of.prediction if (np.abs(there) <= 1e-3 * (high - low)).all() else None
 
 
 def _store(store: str | Path | Store, author: str | None, *, create: bool) -> Store:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -217,8 +218,8 @@ class Store:
     def withdraw(self, campaign_id: int, suggestions: Iterable[int], reason: str | None) -> None:
         """Close suggestions that will not be observed."""
         with self._changing(campaign_id) as connection:
-            for suggestion_id in suggestions:
-                state = self._state(connection, campaign_id, suggestion_id)
+            states = {each: self._state(connection, campaign_id, each) for each in suggestions}
+            for suggestion_id, state in states.items():
                 if state == "observed":
                     raise DataError(
                         f"Suggestion {suggestion_id} was observed: retract its observation if the outcome is wrong."
@@ -234,8 +235,13 @@ class Store:
             row = connection.execute(query).one_or_none()
             if row is None:
                 raise DataError(f"There is no observation {observation_id} in this campaign.")
+            if row.is_archive:
+                raise DataError(
+                    f"Observation {observation_id} is a row of the archive, not an experiment of this campaign: the "
+                    "history lists those. Correct the archive and create the campaign anew."
+                )
             if row.retracted_at:
-                return
+                raise DataError(f"Observation {observation_id} was retracted before.")
             connection.execute(
                 sa.update(table).where(table.c.id == observation_id).values(retracted_at=_now(), reason=reason)
             )
@@ -348,11 +354,11 @@ class Store:
             return None
         query = sa.select(table).where(table.c.suggestion_id == told.suggestion, table.c.retracted_at.is_(None))
         earlier = _observation(connection.execute(query).one())
-        if (earlier.task, earlier.inputs, earlier.outcome) != (told.task, told.inputs, told.outcome):
+        if not _is_same(earlier, told):
             raise DataError(
-                f"Suggestion {told.suggestion} was observed before, with the outcome {earlier.outcome:g}: it cannot be "
-                f"{told.outcome:g} as well. If that was wrong, retract observation {earlier.id} first; if this is "
-                "another run, leave the suggestion out."
+                f"Suggestion {told.suggestion} was observed before, with the outcome {earlier.outcome:g} at "
+                f"{_words(earlier.inputs)}; now it is {told.outcome:g} at {_words(told.inputs)}. If the first was "
+                f"wrong, retract observation {earlier.id}; if this is another run, leave the suggestion out."
             )
         return earlier
 
@@ -373,6 +379,19 @@ def _answers(observations: Sequence[NewObservation]) -> dict[int, NewObservation
                 "them answers it; leave the suggestion out of the other, which is then an experiment of its own."
             )
     return answers
+
+
+def _is_same(earlier: NewObservation, told: NewObservation) -> bool:
+    """Whether it is the same outcome told again; a spreadsheet may have cut off digits of the inputs."""
+    return (
+        earlier.task == told.task
+        and math.isclose(earlier.outcome, told.outcome, rel_tol=1e-9)
+        and all(math.isclose(earlier.inputs[name], told.inputs[name], rel_tol=1e-3) for name in told.inputs)
+    )
+
+
+def _words(inputs: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in inputs.items())
 
 
 def _user() -> str:

@@ -18,11 +18,15 @@ from headstart.errors import DataWarning, HeadstartError, StoreError
 EXIT_CODES = {0: "done", 1: "the data, the problem or a file is at fault", 2: "wrong use", 3: "no usable database"}
 
 
+_shown: set[str] = set()
+
+
 def main() -> None:
     """Run the command line. Errors go to standard error in one line, with the next step."""
     from headstart.cli.app import app
 
     warnings.showwarning = _show_warning
+    _shown.clear()
     try:
         app(prog_name="headstart")
     except HeadstartError as error:
@@ -31,6 +35,8 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    """Warnings about the data are for the user; those of libraries are not."""
-    if issubclass(category, DataWarning):
-        print(f"Warning: {message}", file=sys.stderr)
+    """Warnings about the data are for the user, each once; those of libraries are not."""
+    text = f"Warning: {message}"
+    if issubclass(category, DataWarning) and text not in _shown:
+        _shown.add(text)
+        print(text, file=sys.stderr)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +24,9 @@ from headstart.cli.options import (
     Reading,
     Seed,
     TaskOption,
+    check_output,
     grouped,
+    new_labels,
     settings_of,
     task_of,
 )
@@ -93,10 +97,13 @@ def suggest(
     """
     from headstart.tasks import naming, rows_from_frame
 
+    check_output(output)
     found, table, lines = _problem(roles, reading, archive, task, as_json)
     problem = found.problem
     current = task_of(task, problem)
     surrogate = options.fit(table, problem, archive)
+    if not as_json:
+        notes(new_labels(current, {name: surrogate.levels[name] for name in problem.general}))
     listed = None if candidates is None else reading.table(candidates)
     running = None if pending is None else reading.table(pending)
     if pending is not None and running is not None:
@@ -151,6 +158,7 @@ def predict(
     """
     from headstart.tasks import naming
 
+    check_output(output)
     found, table, lines = _problem(roles, reading, archive, task, as_json)
     current = task_of(task, found.problem) if task else None
     wanted = reading.table(rows)
@@ -227,6 +235,7 @@ def optimize(
     from headstart.loop import optimize as run
     from headstart.tasks import naming, write_table
 
+    check_output(output)
     objective = load_function(function)
     found, table, lines = _problem(roles, reading, archive, task, as_json)
     problem = found.problem
@@ -239,7 +248,7 @@ def optimize(
             if output is not None:
                 write_table(history, output)  # each evaluation is kept, whatever the next one does
 
-        with naming(archive):
+        with naming(archive), redirect_stdout(sys.stderr):  # what the function prints is no part of the answer
             fixed = settings_of(fix, "--fix")
             optimum = run(objective, table, problem, current, budget, fixed=fixed, seed=seed, progress=report)
     if as_json:

@@ -21,6 +21,7 @@ from headstart.cli.options import (
     Seed,
     TaskOption,
     grouped,
+    new_labels,
     settings_of,
     task_of,
 )
@@ -28,6 +29,8 @@ from headstart.cli.output import fitting, note, notes, print_json, print_table, 
 from headstart.errors import ProblemError, did_you_mean
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from headstart.campaign import Campaign, Store
 
 campaigns = typer.Typer(help="Campaigns that are kept: ask, run the experiment, tell, repeat.", no_args_is_help=True)
@@ -200,6 +203,9 @@ def suggest(
 
     campaign = store.campaign(name)
     current = task_of(task, campaign.problem)
+    if not as_json:
+        known = campaign.tasks()
+        notes(new_labels(current, {column: [each[column] for each in known] for column in current}))
     listed = None if candidates is None else reading.table(candidates)
     with naming(candidates) if candidates else nullcontext(), fitting() as progress:
         frame = campaign.suggest(
@@ -249,8 +255,15 @@ def observe(
         raise ProblemError("Give the outcome: a file, or --value with --suggestion (or with --task and --at).")
     if file is not None:
         with naming(file):
-            ids = campaign.observe(reading.table(file), suggestion=suggestion, task=current)
+            table, skipped = _with_outcome(reading.table(file), campaign.problem.objective)
+            if skipped and not as_json:
+                note(f"{skipped} rows without an outcome, withdrawn or retracted are left out.")
+            ids = campaign.observe(table, suggestion=suggestion, task=current)
     else:
+        if suggestion is None and not (task and at):
+            raise ProblemError(
+                "Say what was measured: --suggestion ID, or --task and --at COLUMN=VALUE for each input."
+            )
         where = settings_of(at, "--at")
         for column in where:
             if column not in campaign.problem.inputs:
@@ -263,7 +276,8 @@ def observe(
     if as_json:
         print_json({"campaign": name, "observations": ids})
     else:
-        print(f"Stored {len(ids)} observation{'s' * (len(ids) != 1)}: {', '.join(map(str, ids))}.")
+        what = f"{campaign.problem.objective} = {value:g}" if value is not None else f"{len(ids)} outcomes"
+        print(f"Stored {what} as observation{'s' * (len(ids) != 1)} {', '.join(map(str, ids))}.")
 
 
 @campaigns.command()
@@ -324,6 +338,16 @@ def report(
         campaign.surrogate(progress=progress)
     write_report(campaign, path, task=task_of(task, campaign.problem) if task else None)
     _done(f"Wrote {path}.", {"campaign": name, "file": str(path)}, as_json)
+
+
+def _with_outcome(table: pd.DataFrame, objective: str) -> tuple[pd.DataFrame, int]:
+    """The rows of an exported history, or of a list to be filled in, that have something to tell; and how many not."""
+    if objective not in table or not table.columns.is_unique:  # `observe` says what is wrong
+        return table, 0
+    told = table[objective].notna()
+    if "status" in table:
+        told &= ~table["status"].isin(["withdrawn", "retracted"])
+    return (table[told], int((~told).sum())) if told.any() else (table, 0)
 
 
 def _done(text: str, answer: dict[str, Any], as_json: bool) -> None:

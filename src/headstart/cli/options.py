@@ -141,16 +141,49 @@ class ColumnRoles:
             objective=self.objective,
             goal="maximize" if self.maximize else "minimize",
             inputs=None if self.input is None else dict(map(_input, self.input)),
-            general=self.general or [text.partition("=")[0] for text in task if "=" in text] or None,
+            general=list(dict.fromkeys([*(self.general or []), *_columns(task, table)])) or None,
             ignore=tuple(self.ignore or ()),
             drop_incomplete=self.drop_incomplete,
         )
-        lines = [*roles.inferred, *(f"{name!r} is not used: it {reason}." for name, reason in roles.ignored.items())]
+        lines = list(roles.inferred)
+        if self.input is None:
+            lines.append("If one of these inputs is measured and not set, leave it out with --ignore COLUMN.")
+        for name, reason in roles.ignored.items():
+            keep = f"; --task {name}=LABEL makes it part of the task" if reason == "holds text" else ""
+            lines.append(f"{name!r} is not used: it {reason}{keep}.")
         rows = roles.rows
         if self.sample is not None and self.sample < len(rows):
             lines.append(f"{self.sample} of {len(rows)} rows are used, drawn at random; all of the task itself are.")
             rows = _sampled(rows, self.sample, task_of(task, roles.problem) if task else {})
         return roles, rows, lines
+
+
+def _columns(task: Iterable[str], table: pd.DataFrame) -> list[str]:
+    """The columns that `--task` options name; where there is none of that name, an error will say so."""
+    named = [text.partition("=")[0] for text in task if "=" in text]
+    return [name for name in named if name in table.columns] or named
+
+
+def new_labels(task: Mapping[str, str], known: Mapping[str, Iterable[str]]) -> list[str]:
+    """A remark on each label that is new but looks like a known one.
+
+    >>> new_labels({"series": "size8"}, {"series": ["size_8", "size_9"]})
+    ["'size8' is a new series. Did you mean 'size_8'?"]
+    """
+    remarks = []
+    for name, label in task.items():
+        labels = set(known[name])
+        if label not in labels and did_you_mean(label, labels):
+            remarks.append(f"{label!r} is a new {name}.{did_you_mean(label, labels)}")
+    return remarks
+
+
+def check_output(path: Path | None) -> None:
+    """Refuse, before the work is done, a file that could not be written after it."""
+    if path is not None and not path.parent.is_dir():
+        raise ProblemError(f"{path} cannot be written: there is no folder {path.parent}.")
+    if path is not None and path.suffix.lower() not in (".csv", ".tsv", ".xlsx", ".parquet", ".json"):
+        raise ProblemError(f"{path}: give a name that ends in .csv, .tsv, .xlsx, .parquet or .json.")
 
 
 def _sampled(rows: pd.DataFrame, count: int, task: Mapping[str, str]) -> pd.DataFrame:

@@ -31,13 +31,23 @@ def print_table(frame: pd.DataFrame, title: str | None = None) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console()
+    widths = [max([len(name), *shown[name].map(len)]) for name in shown.columns]
+    if sum(widths) + 3 * len(widths) + 1 > console.width:  # a number broken over lines is misread
+        print(title or "", end="\n" * bool(title))
+        for row in shown.itertuples(index=False):
+            print(
+                "\n".join(f"  {name}: {value}" for name, value in zip(shown.columns, row, strict=True) if value),
+                end="\n\n",
+            )
+        return
     table = Table(title=title and Text(title), title_justify="left", header_style="bold")
     for name in shown.columns:
         is_number = frame[name].dtype.kind in "iufb"
         table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
     for row in shown.itertuples(index=False):
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console.print(table)
 
 
 def note(text: str) -> None:

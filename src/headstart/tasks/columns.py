@@ -200,7 +200,7 @@ def _fix(value: object, name: str) -> str:
             "A column of names is a general input, not a number."
         )
     if isinstance(value, str) or _is_missing(value):
-        return f"Fill it in or leave the row out, with frame.dropna(subset=[{name!r}])."
+        return f"Fill it in or leave the row out, with frame.dropna(subset=[{name!r}]) (--drop-incomplete)."
     if isinstance(value, int | float | np.number) and not np.iscomplexobj(value):
         return "Give a finite value or leave the row out."
     return "Turn it into a number first, such as hours since the start for a date."
