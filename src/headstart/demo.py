@@ -70,8 +70,8 @@ class Demonstration:
         return (
             f"The first suggestion, made before any run of this catalyst, gave a yield of {self.outcomes[0]:.2f} %; "
             f"the best of all runs is {self.optimum:.2f} %. Without the other catalysts, a Gaussian process {words} to "
-            f"be as good (the mean of {_REPEATS} tries with {_FIRST_RUNS} random runs first; 'random' is the expectation "
-            "of random choice; Headstart ran once).\n"
+            f"be as good (the mean of {_REPEATS} tries with {_FIRST_RUNS} random runs first; 'random' is the "
+            "expectation of random choice; Headstart ran once).\n"
             f"Report: {self.folder / 'report.html'}   Figure: {self.folder / 'race.png'}"
         )
 
