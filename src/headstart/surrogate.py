@@ -32,9 +32,10 @@ from headstart.errors import (
     checked_whole,
     did_you_mean,
 )
+from headstart.limits import check_fit, check_size
 from headstart.models import BEGP
 from headstart.models.inference import Inference, Progress
-from headstart.models.kernels import Kernel, resolve_kernel
+from headstart.models.kernels import Kernel
 from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import from_bytes, read_file, to_bytes, write_file
 from headstart.shapes import Float
@@ -44,8 +45,6 @@ from headstart.version import __version__
 _PREDICTION = ("mean", "sd", "lower", "upper", "score")
 # Entries of the largest array in a prediction: rows x draws x training rows.
 _PREDICTION_SIZE = 2**24
-# Rows of a fit whose covariance matrices, one a draw, still have room in 16 GB of memory, or on a large GPU.
-_MOST_ROWS = {"cpu": 3_000, "cuda": 10_000}
 # Squares of larger outcomes overflow.
 _LARGEST = 1e150
 
@@ -172,7 +171,7 @@ class Surrogate:
             task: the label of each general input, instead of columns of them.
         """
         checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True, task=task)
-        _check_size(len(self.model.train_X) + len(checked), self.model.train_X.device.type)
+        check_size(len(self.model.train_X) + len(checked), self.model.train_X.device.type)
         model = self.model.observe(self._points(checked), _outcomes(checked, self.problem, self.unit))
         return replace(self, levels=levels, model=model)
 
@@ -393,47 +392,6 @@ def _unit_of(rows: Rows) -> float:
 def _outcomes(rows: Rows, problem: Problem, unit: float) -> Float[Tensor, "n 1"]:
     """The objective as the model sees it: near 1, and more is better."""
     return torch.from_numpy(problem.sign / unit * np.asarray(rows.objective)).unsqueeze(-1)
-
-
-def check_fit(
-    rows: int,
-    *,
-    seed: int = 0,
-    model: str = "begp",
-    kernel: str | Kernel | gpytorch.kernels.Kernel = "matern52",
-    latent_dim: int = 3,
-    device: str | torch.device = "cpu",
-) -> int:
-    """Refuse, before any work is done, a fit that cannot be; the seed as a plain number."""
-    model_class(model)
-    resolve_kernel(kernel)
-    checked_whole("latent_dim", latent_dim, low=1, high=64)
-    try:
-        kind = torch.device(device).type
-    except RuntimeError as error:
-        raise ProblemError(f"device={device!r} is not known: give 'cpu' or 'cuda'.") from error
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ProblemError("device='cuda' needs a GPU that torch can see; there is none. Leave it out to use the CPU.")
-    _check_size(rows, kind)
-    return checked_whole("seed", seed)
-
-
-def _check_size(rows: int, device: str) -> None:
-    """Exact Gaussian processes take memory as the square and time as the cube of the rows."""
-    most = _MOST_ROWS[device] if device in _MOST_ROWS else _MOST_ROWS["cpu"]
-    if rows > most:
-        raise DataError(
-            f"The archive has {rows} rows, more than the {most} that can be fitted at once on this device. "
-            "Take a sample of some tasks or rows, as archive.sample(1000, random_state=0) (--sample 1000)."
-        )
-    minutes = (rows / 1000) ** 3
-    if device == "cpu" and minutes > 5:
-        warnings.warn(
-            f"A fit of {rows} rows may take about {minutes:.0f} minutes. A sample is quicker: "
-            "archive.sample(1000, random_state=0) (--sample 1000).",
-            DataWarning,
-            stacklevel=3,
-        )
 
 
 def _check_interval(interval: float) -> None:

@@ -4,6 +4,7 @@ campaign    ask and tell: the one class with a state
 fitting     its surrogate, cached and warm-started
 tables      records as frames
 store       records in a database, once, whatever happens
+rows        rows of the database as records
 database    connections, transactions, migrations
 schema      the tables
 """

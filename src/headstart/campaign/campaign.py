@@ -120,7 +120,7 @@ class Campaign:
             table = _as_table(archive)
             rows, levels = rows_from_frame(table, problem, Levels.none(problem), with_objective=True)
             problem = problem.resolved(table)
-            from headstart.surrogate import check_fit  # brings torch, which telling does not need
+            from headstart.limits import check_fit  # brings torch, which telling does not need
 
             seed = check_fit(len(rows), seed=seed, model=model, kernel=kernel, latent_dim=latent_dim)
         kept = _store(store, author, create=True)

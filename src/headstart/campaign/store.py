@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import getpass
 import json
-import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import Connection
 
 from headstart.campaign import schema
 from headstart.campaign.database import Database
@@ -31,12 +30,12 @@ from headstart.campaign.records import (
     NewObservation,
     NewSuggestion,
     Observation,
-    Origin,
     Prediction,
     Snapshot,
     StoredSurrogate,
     Suggestion,
 )
+from headstart.campaign.rows import answers_of, in_words, is_same, observation_of, origin_of, records_of, suggestion_of
 from headstart.errors import DataError, ProblemError, StoreError, did_you_mean
 from headstart.version import __version__
 
@@ -121,7 +120,7 @@ class Store:
                 row.archive_rows,
                 row.observed,
                 row.pending,
-                _origin_of(row),
+                origin_of(row),
                 max(moment for moment in (row.made_at, row.last_observation, row.last_suggestion) if moment),
             )
             for row in rows
@@ -134,14 +133,14 @@ class Store:
         """All of a campaign at one moment, archive rows and retracted observations too."""
         with self._database.read() as connection:
             return Snapshot(
-                _read(connection, schema.suggestion, campaign_id, _suggestion),
-                _read(connection, schema.observation, campaign_id, _observation),
+                records_of(connection, schema.suggestion, campaign_id, suggestion_of),
+                records_of(connection, schema.observation, campaign_id, observation_of),
             )
 
     def suggestions(self, campaign_id: int) -> list[Suggestion]:
         """The suggestions alone."""
         with self._database.read() as connection:
-            return _read(connection, schema.suggestion, campaign_id, _suggestion)
+            return records_of(connection, schema.suggestion, campaign_id, suggestion_of)
 
     def tasks(self, campaign_id: int) -> list[dict[str, str]]:
         """The tasks that have observations, each once."""
@@ -190,7 +189,7 @@ class Store:
                     **self._origin(),
                 }
                 row = connection.execute(sa.insert(table).values(values).returning(*table.c)).one()
-                stored.append(_suggestion(row))
+                stored.append(suggestion_of(row))
             return stored
 
     def add_observations(self, campaign_id: int, observations: Sequence[NewObservation]) -> list[Observation]:
@@ -199,7 +198,7 @@ class Store:
         Telling the same outcome of a suggestion once more changes nothing, so it is safe to repeat a step that may have
         been cut off.
         """
-        answers = _answers(observations)
+        answers = answers_of(observations)
         with self._changing(campaign_id) as connection:
             known: dict[int | None, Observation] = {}
             for suggestion_id, answer in answers.items():
@@ -311,7 +310,7 @@ class Store:
             names = list(connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars())
             listed = f"It holds: {', '.join(map(repr, names[:20]))}." if names else "It holds no campaign yet."
             raise StoreError(f"There is no campaign {name!r} in {self.name}.{did_you_mean(name, names)} {listed}")
-        return CampaignRecord(row.id, row.name, row.problem, row.settings, _origin_of(row))
+        return CampaignRecord(row.id, row.name, row.problem, row.settings, origin_of(row))
 
     def _insert_observations(
         self, connection: Connection, campaign_id: int, observations: Sequence[NewObservation], *, is_archive: bool
@@ -334,7 +333,7 @@ class Store:
         ]
         table = schema.observation
         insert = sa.insert(table).returning(*table.c, sort_by_parameter_order=True)
-        return [_observation(row) for row in connection.execute(insert, values)]
+        return [observation_of(row) for row in connection.execute(insert, values)]
 
     def _state(self, connection: Connection, campaign_id: int, suggestion_id: int) -> str:
         table = schema.suggestion
@@ -353,11 +352,11 @@ class Store:
         if self._state(connection, campaign_id, int(told.suggestion or 0)) != "observed":
             return None
         query = sa.select(table).where(table.c.suggestion_id == told.suggestion, table.c.retracted_at.is_(None))
-        earlier = _observation(connection.execute(query).one())
-        if not _is_same(earlier, told):
+        earlier = observation_of(connection.execute(query).one())
+        if not is_same(earlier, told):
             raise DataError(
                 f"Suggestion {told.suggestion} was observed before, with the outcome {earlier.outcome:g} at "
-                f"{_words(earlier.inputs)}; now it is {told.outcome:g} at {_words(told.inputs)}. If the first was "
+                f"{in_words(earlier.inputs)}; now it is {told.outcome:g} at {in_words(told.inputs)}. If the first was "
                 f"wrong, retract observation {earlier.id}; if this is another run, leave the suggestion out."
             )
         return earlier
@@ -366,32 +365,6 @@ class Store:
         table = schema.suggestion
         values = {"state": state, "closed_at": _now(), "reason": reason}
         connection.execute(sa.update(table).where(table.c.id == suggestion_id).values(values))
-
-
-def _answers(observations: Sequence[NewObservation]) -> dict[int, NewObservation]:
-    """The outcome of each suggestion; an error where a table gives one suggestion two."""
-    answers: dict[int, NewObservation] = {}
-    for each in observations:
-        if each.suggestion is not None and answers.setdefault(each.suggestion, each) != each:
-            first = answers[each.suggestion]
-            raise DataError(
-                f"Suggestion {each.suggestion} is there twice, with {first.outcome:g} and {each.outcome:g}. One of "
-                "them answers it; leave the suggestion out of the other, which is then an experiment of its own."
-            )
-    return answers
-
-
-def _is_same(earlier: NewObservation, told: NewObservation) -> bool:
-    """Whether it is the same outcome told again; a spreadsheet may have cut off digits of the inputs."""
-    return (
-        earlier.task == told.task
-        and math.isclose(earlier.outcome, told.outcome, rel_tol=1e-9)
-        and all(math.isclose(earlier.inputs[name], told.inputs[name], rel_tol=1e-3) for name in told.inputs)
-    )
-
-
-def _words(inputs: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in inputs.items())
 
 
 def _user() -> str:
@@ -404,43 +377,3 @@ def _user() -> str:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _read(connection: Connection, table: sa.Table, campaign_id: int, record: Callable[[Row[Any]], Any]) -> list[Any]:
-    rows = connection.execute(sa.select(table).where(table.c.campaign_id == campaign_id).order_by(table.c.id))
-    return [record(row) for row in rows]
-
-
-def _origin_of(row: Row[Any]) -> Origin:
-    return Origin(row.made_at, row.author, row.version)
-
-
-def _suggestion(row: Row[Any]) -> Suggestion:
-    return Suggestion(
-        task=row.task,
-        inputs=row.inputs,
-        prediction=Prediction(row.mean, row.sd, row.lower, row.upper),
-        score=row.score,
-        score_is=row.score_is,
-        seed=row.seed,
-        id=row.id,
-        state=row.state,
-        closed_at=row.closed_at,
-        reason=row.reason,
-        origin=_origin_of(row),
-    )
-
-
-def _observation(row: Row[Any]) -> Observation:
-    return Observation(
-        task=row.task,
-        inputs=row.inputs,
-        outcome=row.outcome,
-        suggestion=row.suggestion_id,
-        prediction=None if row.mean is None else Prediction(row.mean, row.sd, row.lower, row.upper),
-        id=row.id,
-        is_archive=row.is_archive,
-        retracted_at=row.retracted_at,
-        reason=row.reason,
-        origin=_origin_of(row),
-    )
