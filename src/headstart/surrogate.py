@@ -125,6 +125,8 @@ class Surrogate:
             seed: of the search.
             interval: as in `predict`.
         """
+        if isinstance(n, int | float) and n < 1:
+            raise ProblemError(f"n={n}: ask for a whole number of experiments, at least one.")
         n = checked_whole("n", n, low=1, high=1000)
         seed = checked_whole("seed", seed)
         _check_interval(interval)
