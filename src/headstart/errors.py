@@ -98,7 +98,7 @@ class DataWarning(UserWarning):
     """Warned of data that can be used but look like a slip: a unit, a spelling."""
 
 
-def checked_whole(name: str, value: object, *, low: int = 0, high: int = 2**31 - 1) -> int:
+def checked_whole(name: str, value: Any, *, low: int = 0, high: int = 2**31 - 1) -> int:
     """A whole number as a plain int, whatever library it comes from; a `ProblemError` for anything else.
 
     >>> checked_whole("n", 3.0)
@@ -108,10 +108,10 @@ def checked_whole(name: str, value: object, *, low: int = 0, high: int = 2**31 -
     headstart.errors.ProblemError: budget=0 must be a whole number from 1 on.
     """
     is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
-    if isinstance(value, bool) or not is_whole or not low <= int(value) <= high:  # type: ignore[call-overload]
+    if isinstance(value, bool) or not is_whole or not low <= int(value) <= high:
         upwards = f"from {low} on" if high == 2**31 - 1 else f"from {low} to {high}"
         raise ProblemError(f"{name}={value!r} must be a whole number {upwards}.")
-    return int(value)  # type: ignore[call-overload]
+    return int(value)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

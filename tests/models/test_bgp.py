@@ -17,7 +17,7 @@ from scipy import optimize, stats
 from headstart.errors import DataError, MissingExtraError, NotFittedError, ProblemError
 from headstart.models.bgp import BGP, PRIOR_SD_FLOOR
 from headstart.models.kernels import GPyTorchKernel
-from headstart.models.legacy import TaskBatch, fit_tasks
+from headstart.models.legacy import fit_tasks
 
 NEW = 5  # the task of `toy_archive` that has no row
 
@@ -85,7 +85,7 @@ def test_prior_has_the_moments_of_fits_of_each_legacy_task(kernel):
         ]
         estimates.append(min(runs, key=lambda run: run.fun).x)
     estimates = np.stack(estimates)
-    found = fit_tasks(model.kernel, layout, TaskBatch.of([model._data(model._codes[:, 0] == t) for t in range(5)]))
+    found = fit_tasks(model.kernel, [model._data(model._codes[:, 0] == t) for t in range(5)])
     np.testing.assert_allclose(found, estimates, atol=5e-3)
     np.testing.assert_allclose(model.prior_mean, estimates.mean(0), atol=5e-3)
     sd = np.maximum(estimates.std(0, ddof=1), PRIOR_SD_FLOOR)

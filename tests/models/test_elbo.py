@@ -11,7 +11,7 @@ from headstart.models.inference import Objective, draws_for
 
 
 def objective_of(model: BEGP, seed: int = 0) -> Objective:
-    return Objective(model.structure, model._layout, model._data, seed)
+    return Objective(model.structure, model._layout, model._data, (seed,))
 
 
 def importance_sampled_evidence(model: BEGP, samples: int = 40_000) -> float:

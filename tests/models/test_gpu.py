@@ -7,7 +7,11 @@ import torch
 from problems import grid_of, toy_archive
 
 import headstart as hs
+from headstart.benchmark.contenders import EmbeddingGP
+from headstart.benchmark.experiments import Optimization
+from headstart.benchmark.jobs import Study, run_batch
 from headstart.models import BEGP, EGP, LBFGS
+from headstart.models.together import fit_together, observe_together
 
 pytestmark = pytest.mark.gpu
 
@@ -56,3 +60,28 @@ def test_the_loop_on_a_frame():
         surrogate = surrogate.observe(point[["x"]].assign(task="new", y=-1.0))
     candidates = pd.DataFrame({"x": np.linspace(0, 1, 20)})
     assert surrogate.suggest({"task": "new"}, candidates=candidates, n=20)["score"].sum() == pytest.approx(1.0)
+
+
+def test_models_fitted_together_agree_with_the_cpu():
+    archives = [toy_archive(seed=seed)[:2] for seed in range(4)]
+    archives[1] = tuple(part[:-2] for part in archives[1])  # padded
+    fitted = {}
+    for device in ("cpu", "cuda"):
+        models = [BEGP(X, Y, {1: 6}, device=device) for X, Y in archives]
+        fit_together(models, seeds=range(4))
+        x, y = torch.tensor([[0.3, 5.0]]).double(), torch.tensor([[0.5]]).double()
+        fitted[device] = observe_together(models, [x] * 4, [y] * 4)
+    for ours, theirs in zip(fitted["cpu"], fitted["cuda"], strict=True):
+        assert theirs.elbo == pytest.approx(ours.elbo, abs=0.05)
+        expected, found = ours.posterior(grid_of(5)), theirs.posterior(grid_of(5).cuda())
+        sd = expected.mixture_variance.sqrt()
+        assert ((found.mixture_mean.cpu() - expected.mixture_mean) / sd).abs().max() < 0.1
+
+
+def test_a_batch_of_jobs_agrees_with_jobs_one_by_one():
+    study = Study(Optimization(2), "additive-small", EmbeddingGP())
+    jobs = study.jobs(seeds=range(2))
+    together = run_batch(jobs, device="cuda")
+    for frame, job in zip(together, jobs, strict=True):
+        [alone] = run_batch([job], device="cuda")
+        pd.testing.assert_series_equal(frame["outcome"], alone["outcome"])

@@ -188,7 +188,7 @@ def test_settings_of_jax_stay_as_they_are(two_tasks):
 def objective_of(kernel):
     data = some_data()
     structure = Structure(resolve_kernel(kernel), (PointEmbedding(),), (2,))
-    objective = Objective(structure, structure.layout(data), data, 0)
+    objective = Objective(structure, structure.layout(data), data, (0,))
     return objective, objective.layout.starts(1, seed=0)[0]
 
 
@@ -252,7 +252,7 @@ def test_ranks_of_the_truth_are_uniform():
         K += np.exp(p["log_noise"].item()) * np.eye(len(K))
         y = p["mean"].item() + np.linalg.cholesky(K) @ random.standard_normal(len(K))
         data = TrainingData(template.x, template.positions, torch.from_numpy(y), None, (3,))
-        objective = Objective(structure, layout, data, seed)
+        objective = Objective(structure, layout, data, (seed,))
         drawn = sample_posterior(objective, torch.from_numpy(truth), strategy)
         ranks.append((summaries(drawn.numpy()) < summaries(truth)).sum(0))
     for rank in np.stack(ranks).T:

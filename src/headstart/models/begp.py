@@ -41,13 +41,14 @@ from headstart.models.elbo import (
     section,
 )
 from headstart.models.embedding import Embedding, SampledEmbedding, embedding_family
-from headstart.models.ensemble import Ensemble
+from headstart.models.ensemble import Ensemble, Members
 from headstart.models.ensemble_model import EnsembleModel
 from headstart.models.inference import (
     LBFGS,
     NUTS,
     WARM,
     Adam,
+    Fit,
     Inference,
     Objective,
     Progress,
@@ -61,6 +62,9 @@ from headstart.models.normal import normal
 from headstart.models.parameters import Layout, Parameters
 from headstart.models.scaling import Scaling
 from headstart.shapes import Bool, Float, Int
+
+# Rows of a level from which on its latent is looked for near where it was.
+_SETTLED = 4
 
 
 class BEGP(EnsembleModel):
@@ -164,22 +168,31 @@ class BEGP(EnsembleModel):
         """
         strategy = resolve_inference(inference)
         optimiser = LBFGS() if isinstance(strategy, NUTS) else strategy
-        self.seed = seed
-        self.scaling = self._scaling_of_data()
-        # A model sampled before is fitted anew like any other.
-        self._use_family(self.variational_family, self.variational_draws)
+        data = self.begin(seed)
         layout = self._layout
         if start is None:
             start = layout.starts(optimiser.restarts, seed=seed)
-        objective = Objective(self.structure, layout, self._data, seed)
-        found = maximise(objective, start, optimiser, progress)
-        self.elbo, self.evaluations = found.elbo, found.evaluations
-        self.adopt(found.vector)
+        objective = Objective(self.structure, layout, data, (seed,))
+        [found] = maximise(objective, start.unsqueeze(0), optimiser, progress)
+        self.end(found)
         if isinstance(strategy, NUTS):
             from headstart.models.nuts import sample_posterior
 
             self.adopt(sample_posterior(objective, found.vector, strategy))
         return self
+
+    def begin(self, seed: int) -> TrainingData:
+        """The first half of a fit, for those who maximise the ELBO themselves: the rows in the model's units."""
+        self.seed = seed
+        self.scaling = self._scaling_of_data()
+        # A model sampled before is fitted anew like any other.
+        self._use_family(self.variational_family, self.variational_draws)
+        return self._data
+
+    def end(self, found: Fit) -> None:
+        """The second half: take what was found."""
+        self.elbo, self.evaluations = found.elbo, found.evaluations
+        self.adopt(found.vector)
 
     def condition_on_observations(self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any) -> BEGP:
         """A model that has seen `n' x d` further rows, with q(Z) and hyperparameters as they are.
@@ -228,8 +241,34 @@ class BEGP(EnsembleModel):
         if isinstance(strategy, NUTS):
             raise ModelError("NUTS has no warm start: fit a new model with all rows.")
         model = self.condition_on_observations(X, Y, noise)
-        start = model._warm_starts(X.to(model.train_X), strategy.restarts)
+        start = model.warm_starts(X.to(model.train_X), strategy.restarts)
         return model.fit(seed=self.seed, inference=strategy, start=start)
+
+    def warm_starts(self, X: Float[Tensor, "n d"], restarts: int) -> Float[Tensor, "r P"]:
+        """The present parameters, and copies in which the levels of these rows start afresh.
+
+        These rows are among the training rows. Levels that had rows before them, and have more than a few by now, know
+        where they are: then the present parameters are enough.
+        """
+        layout = self._layout
+        counts = self._rows_of_levels(self.train_X, X)
+        had_rows = counts > self._rows_of_levels(X, X)
+        if bool((had_rows & (counts > _SETTLED)).all()):
+            restarts = 1
+        parameters = layout.unpack(self._fitted_vector.expand(restarts, -1).clone())
+        fresh = layout.unpack(layout.starts(restarts, seed=self.seed).to(self._fitted_vector))
+        positions = self._positions(X)
+        for name, value in parameters.items():
+            if name.startswith("embedding."):
+                touched = positions[:, int(name.split(".")[1])].unique()
+                value[1:, touched] = fresh[name][1:, touched]
+        return layout.pack(parameters)
+
+    def _rows_of_levels(self, rows: Float[Tensor, "m d"], X: Float[Tensor, "n d"]) -> Int[Tensor, "g n"]:
+        """How many of the rows have the level that each row of X has."""
+        return torch.stack(
+            [(level_codes(rows, column)[:, None] == level_codes(X, column)).sum(0) for column in self.general]
+        )
 
     # ------------------------------------------------------------------ reading the model
 
@@ -269,6 +308,14 @@ class BEGP(EnsembleModel):
 
     @property
     def _data(self) -> TrainingData:
+        """The rows in the model's units, computed once for each choice of units."""
+        units, data = self.__dict__.get("_rows_in_units", (None, None))
+        if units is not self.scaling:
+            data = self._in_units()
+            self.__dict__["_rows_in_units"] = self.scaling, data
+        return data
+
+    def _in_units(self) -> TrainingData:
         noise = self.train_Yvar
         if noise is not None:
             noise = (noise.squeeze(-1) / self.scaling.scale**2).clamp_min(NOISE_FLOOR)
@@ -287,16 +334,24 @@ class BEGP(EnsembleModel):
     @cached_property
     def _ensemble(self) -> Ensemble:
         with torch.no_grad():
-            data = self._data
-            parameters = self._layout.unpack(torch.atleast_2d(self._fitted_vector))
-            return Ensemble.condition(
-                self.structure.kernel,
-                section(parameters, "kernel"),
-                parameters["mean"],
-                observation_noise(parameters, data),
-                joint_inputs(data.x, data.positions, self._latents(data.levels)),
-                data,
-            )
+            return Ensemble.condition(self.members())
+
+    def use(self, ensemble: Ensemble) -> None:
+        """Take the members as conditioned elsewhere."""
+        self.__dict__["_ensemble"] = ensemble
+
+    def members(self) -> Members:
+        """The Gaussian processes of the posterior, one a draw of Z, before they are conditioned on the rows."""
+        data = self._data
+        parameters = self._layout.unpack(torch.atleast_2d(self._fitted_vector))
+        return Members(
+            self.structure.kernel,
+            section(parameters, "kernel"),
+            parameters["mean"],
+            observation_noise(parameters, data),
+            joint_inputs(data.x, data.positions, self._latents(data.levels)),
+            data.y.unsqueeze(0),
+        )
 
     def _latents(self, counts: tuple[int, ...]) -> tuple[Float[Tensor, "s _ _"], ...]:
         """Draws of Z for at least the first `counts` positions of each general input: q(Z), then the prior."""
@@ -362,18 +417,6 @@ class BEGP(EnsembleModel):
                 parameters[name] = torch.cat([old, missing])
         return layout.pack(parameters)
 
-    def _warm_starts(self, X: Float[Tensor, "n d"], restarts: int) -> Float[Tensor, "{restarts} P"]:
-        """The present parameters, and copies in which the levels of these rows start afresh."""
-        layout = self._layout
-        parameters = layout.unpack(self._fitted_vector.expand(restarts, -1).clone())
-        fresh = layout.unpack(layout.starts(restarts, seed=self.seed).to(self._fitted_vector))
-        positions = self._positions(X)
-        for name, value in parameters.items():
-            if name.startswith("embedding."):
-                touched = positions[:, int(name.split(".")[1])].unique()
-                value[1:, touched] = fresh[name][1:, touched]
-        return layout.pack(parameters)
-
     def adopt(self, vector: Float[Tensor, "*s P"]) -> None:
         """Take parameters fitted elsewhere: a vector of them, or a row a draw of Z and hyperparameters."""
         if vector.dim() == 2:
@@ -384,7 +427,7 @@ class BEGP(EnsembleModel):
         if vector.shape[-1] != expected:
             raise ModelError(f"{vector.shape[-1]} parameters do not fit this model, it has {expected}.")
         self.vector = vector.detach().to(self.train_X).clone()
-        self._forget()
+        self.forget()
         noise = observation_noise(self.hyperparameters(), self._data).mean() * self.scaling.scale**2
         self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
 

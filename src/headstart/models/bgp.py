@@ -36,11 +36,11 @@ from headstart.models.elbo import (
     observation_noise,
     section,
 )
-from headstart.models.ensemble import Ensemble
+from headstart.models.ensemble import Ensemble, Members
 from headstart.models.ensemble_model import EnsembleModel
 from headstart.models.inference import NUTS
 from headstart.models.kernels import RBF, Kernel, Matern52, resolve_kernel
-from headstart.models.legacy import TaskBatch, fit_tasks
+from headstart.models.legacy import fit_tasks
 from headstart.models.levels import level_codes
 from headstart.models.parameters import Layout, Parameters
 from headstart.models.scaling import Scaling
@@ -167,7 +167,7 @@ class BGP(EnsembleModel):
         """Take draws of the hyperparameters, in the order of the layout, as the fit."""
         self.vector = vector.to(self.train_X)
         self.posterior_draws = len(vector)
-        self._forget()
+        self.forget()
         noise = (self._typical_noise.mean() * self.scaling.scale**2).detach()
         self.likelihood.noise = noise.clamp_min(torch.finfo(noise.dtype).tiny)
 
@@ -250,14 +250,15 @@ class BGP(EnsembleModel):
     def _ensemble(self) -> Ensemble:
         with torch.no_grad():
             data, parameters = self._data(self._is_current), self.hyperparameters()
-            ensemble = Ensemble.condition(
+            members = Members(
                 self.kernel,
                 section(parameters, "kernel"),
                 parameters["mean"],
                 observation_noise(parameters, data),
                 data.x.expand(self.posterior_draws, *data.x.shape),
-                data,
+                data.y.unsqueeze(0),
             )
+            ensemble = Ensemble.condition(members)
             return replace(ensemble, noise=self._typical_noise)
 
     def _prior_of_legacy(self, layout: Layout) -> tuple[Float[Tensor, " P"], Float[Tensor, " P"]]:
@@ -267,7 +268,7 @@ class BGP(EnsembleModel):
         if not data:
             mean, precision = (moment.to(self.train_X) for moment in layout.prior)
             return mean, precision.rsqrt()
-        found = fit_tasks(self.kernel, layout, TaskBatch.of(data))
+        found = fit_tasks(self.kernel, data)
         sd = found.std(0, correction=min(1, len(data) - 1))
         return found.mean(0), sd.clamp_min(PRIOR_SD_FLOOR)
 

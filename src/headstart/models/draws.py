@@ -16,6 +16,8 @@ of the others alone, and a warm start really continues the same objective.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import torch
 from scipy.special import ndtri
@@ -25,12 +27,14 @@ from torch import Tensor
 from headstart.shapes import Float
 
 
+@lru_cache(maxsize=256)
 def normal_draws(
     draws: int, levels: int, dim: int, *, seed: int, stream: int = 0
 ) -> Float[Tensor, "{draws} {levels} {dim}"]:
     """Standard normal draws for `levels` latents of dimension `dim`.
 
-    `stream` separates the general inputs of one model, which share a seed.
+    `stream` separates the general inputs of one model, which share a seed. The tensor is shared by all who ask for the
+    same: it must not be changed.
 
     >>> eps = normal_draws(8, levels=3, dim=2, seed=0)
     >>> eps.shape

@@ -44,7 +44,7 @@ class Embedding(ABC):
         """The family's parameters for that many levels."""
 
     @abstractmethod
-    def latents(self, parameters: Parameters, eps: Float[Tensor, "s l z"]) -> Float[Tensor, "*batch s l z"]:
+    def latents(self, parameters: Parameters, eps: Float[Tensor, "*#batch s l z"]) -> Float[Tensor, "*batch s l z"]:
         """Z as a differentiable function of the parameters and standard normal draws."""
 
     @abstractmethod
@@ -78,10 +78,10 @@ class PointEmbedding(Embedding):
         """The point m of each level."""
         return {"mean": _mean_parameter(levels, dim)}
 
-    def latents(self, parameters: Parameters, eps: Float[Tensor, "s l z"]) -> Float[Tensor, "*batch s l z"]:
+    def latents(self, parameters: Parameters, eps: Float[Tensor, "*#batch s l z"]) -> Float[Tensor, "*batch s l z"]:
         """z = m, whatever the draw."""
         mean = parameters["mean"].unsqueeze(-3)
-        return mean.expand(*mean.shape[:-3], len(eps), *mean.shape[-2:])
+        return mean.expand(*mean.shape[:-3], eps.shape[-3], *mean.shape[-2:])
 
     def kl(self, parameters: Parameters) -> Float[Tensor, "*batch"]:
         """-log p(M) up to a constant: the penalty that makes the point a posterior mode."""
@@ -108,7 +108,7 @@ class MeanFieldEmbedding(Embedding):
             "log_sd": Parameter((levels, dim), *_LOG_SD_BOUNDS, start=_START_LOG_SD),
         }
 
-    def latents(self, parameters: Parameters, eps: Float[Tensor, "s l z"]) -> Float[Tensor, "*batch s l z"]:
+    def latents(self, parameters: Parameters, eps: Float[Tensor, "*#batch s l z"]) -> Float[Tensor, "*batch s l z"]:
         """z = m + s * eps."""
         sd = parameters["log_sd"].exp().unsqueeze(-3)
         return torch.addcmul(parameters["mean"].unsqueeze(-3), sd, eps)
@@ -137,7 +137,7 @@ class FullCovarianceEmbedding(Embedding):
             "lower": Parameter((levels, dim * (dim - 1) // 2), -_MEAN_BOUND, _MEAN_BOUND),
         }
 
-    def latents(self, parameters: Parameters, eps: Float[Tensor, "s l z"]) -> Float[Tensor, "*batch s l z"]:
+    def latents(self, parameters: Parameters, eps: Float[Tensor, "*#batch s l z"]) -> Float[Tensor, "*batch s l z"]:
         """z = m + C eps."""
         factor = self._factor(parameters).unsqueeze(-4)
         return parameters["mean"].unsqueeze(-3) + (factor @ eps.unsqueeze(-1)).squeeze(-1)
@@ -167,7 +167,7 @@ class SampledEmbedding(PointEmbedding):
     name = "sampled"
     is_random = True
 
-    def latents(self, parameters: Parameters, eps: Float[Tensor, "s l z"]) -> Float[Tensor, "*batch s l z"]:
+    def latents(self, parameters: Parameters, eps: Float[Tensor, "*#batch s l z"]) -> Float[Tensor, "*batch s l z"]:
         """The drawn latents."""
         return parameters["mean"]
 

@@ -9,17 +9,46 @@ so a second prediction costs two matrix products. All quantities are in standard
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from headstart.models.elbo import TrainingData
 from headstart.models.kernels import Kernel
 from headstart.models.linalg import safe_cholesky, triangular_inverse
 from headstart.models.parameters import Parameters
 from headstart.models.scaling import Scaling
 from headstart.shapes import Float
+
+
+@dataclass(frozen=True)
+class Members:
+    """S Gaussian processes and the rows they are to be conditioned on; what all share has batch 1."""
+
+    kernel: Kernel
+    parameters: Parameters
+    mean: Float[Tensor, " #s"]
+    row_noise: Float[Tensor, "#s n"]
+    inputs: Float[Tensor, "s n d"]
+    y: Float[Tensor, "#s n"]
+
+    @classmethod
+    def join(cls, parts: Sequence[Members]) -> Members:
+        """The members of several ensembles with the same kernel and as many rows, as one."""
+
+        def joined(values: Iterable[Tensor]) -> Tensor:
+            each = zip(parts, values, strict=True)
+            return torch.cat([value.expand(len(part.inputs), *value.shape[1:]) for part, value in each])
+
+        return cls(
+            parts[0].kernel,
+            {name: joined(part.parameters[name] for part in parts) for name in parts[0].parameters},
+            joined(part.mean for part in parts),
+            joined(part.row_noise for part in parts),
+            joined(part.inputs for part in parts),
+            joined(part.y for part in parts),
+        )
 
 
 @dataclass(frozen=True)
@@ -35,24 +64,25 @@ class Ensemble:
     whitener: Float[Tensor, "s n n"]
 
     @classmethod
-    def condition(
-        cls,
-        kernel: Kernel,
-        parameters: Parameters,
-        mean: Float[Tensor, " #s"],
-        row_noise: Float[Tensor, "#s n"],
-        inputs: Float[Tensor, "s n d"],
-        data: TrainingData,
-    ) -> Ensemble:
+    def condition(cls, members: Members) -> Ensemble:
         """Factorise once for all later predictions."""
-        K = kernel.covariance(parameters, inputs, inputs)
-        factor = safe_cholesky(K + torch.diag_embed(row_noise.expand(K.shape[:-1])))
-        residual = (data.y - mean.unsqueeze(-1)).expand(K.shape[:-1])
+        K = members.kernel.covariance(members.parameters, members.inputs, members.inputs)
+        factor = safe_cholesky(K + torch.diag_embed(members.row_noise.expand(K.shape[:-1])))
+        residual = (members.y - members.mean.unsqueeze(-1)).expand(K.shape[:-1])
         weights = torch.cholesky_solve(residual.unsqueeze(-1), factor).squeeze(-1)
         # A new measurement has the noise of a typical old one.
-        noise = row_noise.mean(-1)
+        noise = members.row_noise.mean(-1)
         whitener = triangular_inverse(factor)
-        return cls(kernel, parameters, mean, noise, inputs, weights, whitener)
+        return cls(members.kernel, members.parameters, members.mean, noise, members.inputs, weights, whitener)
+
+    def split(self, draws: int) -> list[Ensemble]:
+        """Ensembles of so many members each, in order: the way back from `Members.join`."""
+        names, values = self.parameters.keys(), zip(*(v.split(draws) for v in self.parameters.values()), strict=True)
+        tensors = (t.split(draws) for t in (self.mean, self.noise, self.inputs, self.weights, self.whitener))
+        return [
+            Ensemble(self.kernel, dict(zip(names, value, strict=True)), *each)
+            for value, *each in zip(values, *tensors, strict=True)
+        ]
 
     def predict(self, inputs: Float[Tensor, "b s q d"]) -> tuple[Float[Tensor, "b s q"], Float[Tensor, "b s q q"]]:
         """Mean and covariance of f for each draw, jointly over q points; differentiable in the inputs."""

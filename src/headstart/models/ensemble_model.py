@@ -105,7 +105,8 @@ class EnsembleModel(Model):
             self.adopt(state_dict[prefix + "vector"])
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Drop what can be computed again."""
         for name in self._derived:
             self.__dict__.pop(name, None)
 
@@ -118,5 +119,5 @@ class EnsembleModel(Model):
         if device != self.train_X.device:
             super()._apply(lambda tensor: tensor.to(device), recurse)
             self.scaling = self.scaling.moved(device)
-            self._forget()
+            self.forget()
         return self

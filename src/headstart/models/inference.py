@@ -118,60 +118,73 @@ class Fit:
 
 @dataclass(frozen=True)
 class Objective:
-    """The ELBO of one model on one data set as a function of a batch of parameter vectors."""
+    """The ELBO of one model on one data set as a function of a batch of parameter vectors.
+
+    Or of several models of one structure: then the data are stacked. There is a seed for each model.
+    """
 
     structure: Structure
     layout: Layout
     data: TrainingData
-    seed: int
+    seeds: tuple[int, ...]
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether each vector has data and draws of its own."""
+        return self.data.y.dim() == 2
 
     def draws(self, count: int) -> tuple[Tensor, ...]:
-        """Fixed draws on the data's device; a point embedding needs just one."""
+        """Fixed draws on the data's device, stacked where the data are; a point embedding needs just one."""
         count = count if self.structure.is_random else 1
-        drawn = self.structure.draws(count, self.data.levels, seed=self.seed)
+        each = [self.structure.draws(count, self.data.levels, seed=seed) for seed in self.seeds]
+        drawn = [torch.stack(parts) if self.is_stacked else parts[0] for parts in zip(*each, strict=True)]
         return tuple(eps.to(self.data.x.device) for eps in drawn)
 
-    def value(self, vector: Tensor, eps: tuple[Tensor, ...]) -> Tensor:
-        """The ELBO of each vector."""
-        return elbo(self.structure, self.layout, self.data, eps, vector)
+    def value(self, vector: Tensor, eps: tuple[Tensor, ...], which: np.ndarray | None = None) -> Tensor:
+        """The ELBO of each vector, of the model that `which` says."""
+        data = self.data
+        if self.is_stacked and which is not None and not np.array_equal(which, range(len(self.seeds))):
+            index = torch.from_numpy(which).to(vector.device)
+            data, eps = data.select(index), tuple(e[index] for e in eps)
+        return elbo(self.structure, self.layout, data, eps, vector)
 
-    def negated(self, eps: tuple[Tensor, ...]) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    def negated(self, points: np.ndarray, eps: tuple[Tensor, ...], which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """-ELBO and its gradient in numpy, for L-BFGS-B."""
-
-        def value_and_gradient(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            vector = torch.from_numpy(points).to(self.data.x.device).requires_grad_()
-            value = self.value(vector, eps)
-            (gradient,) = torch.autograd.grad(value.sum(), vector)
-            both = torch.cat([value.detach()[:, None], gradient], dim=-1).neg().cpu().numpy()
-            return both[:, 0], np.ascontiguousarray(both[:, 1:])
-
-        return value_and_gradient
+        vector = torch.from_numpy(points).to(self.data.x.device).requires_grad_()
+        value = self.value(vector, eps, which)
+        (gradient,) = torch.autograd.grad(value.sum(), vector)
+        both = torch.cat([value.detach()[:, None], gradient], dim=-1).neg().cpu().numpy()
+        return both[:, 0], np.ascontiguousarray(both[:, 1:])
 
 
 def maximise(
     objective: Objective,
-    starts: Float[Tensor, "r P"],
+    starts: Float[Tensor, "p r P"],
     strategy: LBFGS | Adam,
     progress: Progress | None = None,
-) -> Fit:
-    """Fit from the given starting vectors."""
+) -> list[Fit]:
+    """Fit every model from the given starting vectors, r of them a model."""
     report = progress or (lambda evaluations, value: None)
-    rows = len(objective.data.y)
-    with threads_for(draws_for(rows) * rows**2):
-        if isinstance(strategy, Adam):
-            return _adam(objective, starts, strategy, report)
-        return _lbfgs(objective, starts, strategy, report)
+    rows = objective.data.y.shape[-1]
+    with threads_for(len(objective.seeds) * draws_for(rows) * rows**2):
+        if isinstance(strategy, LBFGS):
+            return _lbfgs(objective, starts, strategy, report)
+        if len(objective.seeds) > 1:
+            raise ModelError("Adam fits one model at a time.")
+        return [_adam(objective, starts[0], strategy, report)]
 
 
-def _lbfgs(objective: Objective, starts: Tensor, strategy: LBFGS, report: Progress) -> Fit:
+def _lbfgs(objective: Objective, starts: Tensor, strategy: LBFGS, report: Progress) -> list[Fit]:
+    problems, restarts, size = starts.shape
     evaluations = 0
 
-    def minimise(eps: tuple[Tensor, ...], points: np.ndarray, iterations: int) -> tuple[np.ndarray, np.ndarray]:
-        value_and_gradient = objective.negated(eps)
+    def minimise(points: np.ndarray, draws: int, iterations: int) -> tuple[np.ndarray, np.ndarray]:
+        """All vectors side by side; those that have converged drop out."""
+        eps, owner = objective.draws(draws), np.arange(len(points)) // (len(points) // problems)
 
-        def counted(batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def counted(batch: np.ndarray, batch_indices: list[int]) -> tuple[np.ndarray, np.ndarray]:
             nonlocal evaluations
-            values, gradients = value_and_gradient(batch)
+            values, gradients = objective.negated(batch, eps, owner[batch_indices])
             evaluations += 1
             report(evaluations, -float(values.min()))
             return values, gradients
@@ -183,20 +196,23 @@ def _lbfgs(objective: Objective, starts: Tensor, strategy: LBFGS, report: Progre
             maxiter=iterations,
             factr=None,
             ftol=strategy.tolerance,
+            pass_batch_indices=True,
         )
         return found, values
 
-    draws = strategy.draws or draws_for(len(objective.data.y))
-    points = starts.cpu().numpy()
-    if len(points) > 1:
+    draws = strategy.draws or draws_for(objective.data.y.shape[-1])
+    points = starts.reshape(-1, size).cpu().numpy()
+    if restarts > 1:
         # All restarts together take no more draws than the fit itself.
-        few = min(strategy.screening_draws, max(draws // len(points) // 2 * 2, 2))
-        screening = objective.draws(few)
-        points, values = minimise(screening, points, strategy.screening)
-        points = points[[_best(values)]]
-    points, values = minimise(objective.draws(draws), points, strategy.iterations)
-    best = _best(values)
-    return Fit(torch.from_numpy(points[best]), -float(values[best]), evaluations)
+        few = min(strategy.screening_draws, max(draws // restarts // 2 * 2, 2))
+        points, values = minimise(points, few, strategy.screening)
+        best = [_best(of_one, problem) for problem, of_one in enumerate(values.reshape(problems, restarts))]
+        points = points.reshape(problems, restarts, size)[np.arange(problems), best]
+    points, values = minimise(points, draws, strategy.iterations)
+    return [
+        Fit(torch.from_numpy(point), -float(of_one[_best(of_one, problem)]), evaluations)
+        for problem, (point, of_one) in enumerate(zip(points, values.reshape(problems, 1), strict=True))
+    ]
 
 
 def _adam(objective: Objective, starts: Tensor, strategy: Adam, report: Progress) -> Fit:
@@ -204,7 +220,7 @@ def _adam(objective: Objective, starts: Tensor, strategy: Adam, report: Progress
     vector = starts.to(objective.data.x).clone().requires_grad_()
     optimiser = torch.optim.Adam([vector], lr=strategy.learning_rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, strategy.steps)
-    generator = torch.Generator().manual_seed(objective.seed)
+    generator = torch.Generator().manual_seed(objective.seeds[0])
     shapes = [eps.shape[1:] for eps in objective.draws(1)]
     for step in range(strategy.steps):
         eps = tuple(
@@ -225,10 +241,10 @@ def _adam(objective: Objective, starts: Tensor, strategy: Adam, report: Progress
     return Fit(vector[best].detach().cpu(), float(values[best]), strategy.steps)
 
 
-def _best(values: np.ndarray) -> int:
+def _best(values: np.ndarray, problem: int = 0) -> int:
     if not np.isfinite(values).any():
         raise ModelError(
-            "No restart reached a finite ELBO. Look for extreme values in the data, or a custom kernel "
-            "that is undefined on them."
+            f"No restart of data set {problem}, counted from 0, reached a finite ELBO. Look for extreme values in the "
+            "data, or a custom kernel that is undefined on them."
         )
     return int(np.nanargmin(values))

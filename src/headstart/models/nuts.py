@@ -165,7 +165,7 @@ def sample_posterior(objective: Objective, vector: Float[Tensor, " P"], strategy
             latents = family.latents(section(parameters, f"embedding.{g}"), centre)
             parameters[f"embedding.{g}.mean"] = latents.squeeze(-3)
         start = layout.pack(parameters)
-    return _sample(target, given, start, strategy, objective.seed).to(vector.device)
+    return _sample(target, given, start, strategy, objective.seeds[0]).to(vector.device)
 
 
 def posterior_of(structure: Structure, data: TrainingData) -> tuple[Layout, Target, Given]:

@@ -1,8 +1,9 @@
 """Threads for small work: one.
 
 A fit of 25 rows is thousands of operations of microseconds each. Splitting those over threads gains nothing, and on a
-machine that does other things as well, waiting for the second thread can take ten times longer than the work. At 400
-rows two threads gain next to nothing on two idle cores and lose a factor of seven when another program wants them.
+machine that does other things as well, waiting for the second thread can take many times longer than the work. At 408
+rows on two cores, two threads took 0.8 of the time of one when both cores were idle, and 3 to 23 times as long as one
+beside another process that kept one or both of them busy.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 import torch
 from threadpoolctl import ThreadpoolController
 
-# Entries of a batch of covariance matrices below which one thread is faster.
+# Entries of a batch of covariance matrices up to which one thread is used: some 500 rows in a fit.
 _SMALL = 2**21
 
 _lock = threading.Lock()
