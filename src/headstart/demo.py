@@ -3,6 +3,10 @@
 The archive holds catalysts for the oxidative coupling of methane. One is hidden, and its table of measured runs answers
 for the laboratory: Headstart suggests a run, the table says what it gave, and so on. A Gaussian process that knows
 nothing of the other catalysts, and blind choice, start from the same table.
+
+It is a demonstration, not a benchmark: one hidden catalyst, one run. The result depends on the sample of the archive:
+with 8 or 12 rows a legacy catalyst the first suggestion gave 21.03 %, the best there is; with 6 rows it gave 11.63 %,
+and the best of ten suggestions 19.43 %.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def optimize(
         inputs |= {name: int(inputs[name]) for name in whole}
         try:
             value = _number(call({**task, **inputs}))
-        except Exception as error:
+        except Exception as error:  # the user's function may raise anything
             raise ObjectiveError(inputs, error, history) from error
         evaluated = point.assign(**{problem.objective: value})
         history = pd.concat([history, evaluated], ignore_index=True)

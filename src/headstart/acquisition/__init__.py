@@ -9,13 +9,7 @@ Everything maximises. The paper handles the noise of sampled latents by stochast
 are fixed once (common random numbers), so a criterion is a smooth deterministic function and L-BFGS-B may climb it.
 """
 
-from headstart.acquisition.choice import (
-    Acquisition,
-    Choice,
-    check_acquisition,
-    choose_from_candidates,
-    choose_from_space,
-)
+from headstart.acquisition.choice import check_acquisition, choose_from_candidates, choose_from_space
 from headstart.acquisition.space import Space
 
-__all__ = ["Acquisition", "Choice", "Space", "check_acquisition", "choose_from_candidates", "choose_from_space"]
+__all__ = ["Space", "check_acquisition", "choose_from_candidates", "choose_from_space"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -16,7 +15,7 @@ from headstart.acquisition.space import Space, is_taken, maximise_over_space
 from headstart.errors import DataError, ExhaustedError, ProblemError, did_you_mean
 from headstart.shapes import Float
 
-Acquisition: TypeAlias = Literal["auto", "thompson"]
+_ACQUISITIONS = ("auto", "thompson")
 
 # Points of a space among which Thompson sampling looks for the best of a sampled function.
 _SAMPLED_POINTS = 2048
@@ -41,9 +40,10 @@ class Choice:
 
 def check_acquisition(name: str) -> None:
     """Refuse an unknown way to choose."""
-    known = get_args(Acquisition)
-    if name not in known:
-        raise ProblemError(f"acquisition={name!r} must be one of {', '.join(known)}.{did_you_mean(name, known)}")
+    if name not in _ACQUISITIONS:
+        raise ProblemError(
+            f"acquisition={name!r} must be one of {', '.join(_ACQUISITIONS)}.{did_you_mean(name, _ACQUISITIONS)}"
+        )
 
 
 def choose_from_space(

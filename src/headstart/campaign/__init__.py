@@ -10,6 +10,6 @@ schema      the tables
 """
 
 from headstart.campaign.campaign import Campaign
-from headstart.campaign.store import DEFAULT_STORE, Store
+from headstart.campaign.store import Store
 
-__all__ = ["DEFAULT_STORE", "Campaign", "Store"]
+__all__ = ["Campaign", "Store"]

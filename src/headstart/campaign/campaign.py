@@ -49,9 +49,11 @@ _INTERVAL = 0.8
 class Campaign:
     """A stored, resumable optimisation of one problem.
 
-    Every suggestion has an id and is pending until it is observed or withdrawn. Every record carries its time, author,
-    seed, package version and what the surrogate expected, so that its honesty can be judged later. Several processes
-    may work on one campaign: they get different suggestions, and none overwrites another's data.
+    Every suggestion has an id and is pending until it is observed or withdrawn. Every record carries its time, author
+    and package version; a suggestion also its seed and what the surrogate expected, so that its honesty can be judged
+    later. An outcome that nobody suggested gets its prediction at the next fit, if the surrogate before it is still at
+    hand: not before the first fit, nor after a retraction or an upgrade discarded it. Several processes may work on one
+    campaign: they get different suggestions, and none overwrites another's data.
 
     >>> archive = pd.DataFrame({"pump": ["A", "A", "B", "B"], "flow": [1, 3, 1, 3], "head": [5.0, 4.0, 6.0, 5.0]})
     >>> problem = Problem(inputs={"flow": (0, 5)}, general=["pump"], objective="head")
@@ -321,11 +323,11 @@ class Campaign:
         )
         return frame.astype(object).combine_first(stored)[[*frame, *stored.columns.difference(frame.columns)]], answered
 
-    def _suggestion(self, value: object, row: object, known: Mapping[int, Suggestion]) -> Suggestion | None:
-        if pd.isna(value):  # type: ignore[call-overload]
+    def _suggestion(self, value: Any, row: object, known: Mapping[int, Suggestion]) -> Suggestion | None:
+        if pd.isna(value):
             return None
         try:
-            number = float(value)  # type: ignore[arg-type]
+            number = float(value)
         except (TypeError, ValueError):
             number = math.nan
         if number not in known:

@@ -180,10 +180,10 @@ def new_labels(task: Mapping[str, str], known: Mapping[str, Iterable[str]]) -> l
 
 def check_output(path: Path | None) -> None:
     """Refuse, before the work is done, a file that could not be written after it."""
-    if path is not None and not path.parent.is_dir():
-        raise ProblemError(f"{path} cannot be written: there is no folder {path.parent}.")
-    if path is not None and path.suffix.lower() not in (".csv", ".tsv", ".xlsx", ".parquet", ".json"):
-        raise ProblemError(f"{path}: give a name that ends in .csv, .tsv, .xlsx, .parquet or .json.")
+    if path is not None:
+        from headstart.tasks import check_target
+
+        check_target(path)
 
 
 def _sampled(rows: pd.DataFrame, count: int, task: Mapping[str, str]) -> pd.DataFrame:

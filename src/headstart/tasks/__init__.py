@@ -13,19 +13,16 @@ states the problem as far as the user did not.
 """
 
 from headstart.tasks.columns import Table
-from headstart.tasks.exports import write_table
+from headstart.tasks.exports import check_target, write_table
 from headstart.tasks.files import naming, read_table
 from headstart.tasks.levels import Levels
-from headstart.tasks.problem import Bounds, Goal, Problem
+from headstart.tasks.problem import Problem
 from headstart.tasks.roles import Roles, infer_roles
 from headstart.tasks.rows import Rows, Task, rows_from_frame, task_codes
-from headstart.tasks.survey import Column, Finding, Survey, survey
+from headstart.tasks.survey import Finding, Survey, survey
 
 __all__ = [
-    "Bounds",
-    "Column",
     "Finding",
-    "Goal",
     "Levels",
     "Problem",
     "Roles",
@@ -33,6 +30,7 @@ __all__ = [
     "Survey",
     "Table",
     "Task",
+    "check_target",
     "infer_roles",
     "naming",
     "read_table",

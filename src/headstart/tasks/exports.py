@@ -31,12 +31,8 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
 .parquet or .json.
     """
     path = Path(path)
+    check_target(path)
     suffix = path.suffix.lower()
-    if suffix not in _FORMATS:
-        *legal, last = _FORMATS
-        raise DataError(
-            f"{path.name}: There is no format {suffix!r}. Give a name that ends in {', '.join(legal)} or {last}."
-        )
     try:
         content = _FORMATS[suffix](frame)
     except ImportError as error:
@@ -53,6 +49,18 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
             f"{path.name}: Cannot be written to {path.parent.absolute()}: {error.strerror}. "
             f"Check the folder, and that no other program has the file open."
         ) from error
+
+
+def check_target(path: Path) -> None:
+    """Refuse a file that no table can be written to: of an unknown format, or in a folder that does not exist."""
+    suffix = path.suffix.lower()
+    if suffix not in _FORMATS:
+        *legal, last = _FORMATS
+        raise DataError(
+            f"{path.name}: There is no format {suffix!r}. Give a name that ends in {', '.join(legal)} or {last}."
+        )
+    if not path.parent.is_dir():
+        raise DataError(f"{path.name}: There is no folder {path.parent}. Make it, or give another.")
 
 
 def _delimited(frame: pd.DataFrame, separator: str) -> bytes:
