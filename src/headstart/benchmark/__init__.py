@@ -1,1 +1,10 @@
-"""How Headstart is measured: the data sets, and the experiments that run on them."""
+"""How Headstart is measured.
+
+datasets, pump   many-task tables that come with the package, and a simulator of pumps
+systems          what is experimented on: families of functions, tables of finished experiments
+contenders       the methods that are compared
+experiments      regression and optimization, many trials in step
+jobs, results    independent pieces of an experiment, and where their outcomes are kept
+execution        running jobs: processes, a Ray cluster, a GPU
+paper            the paper's experiments, figures and findings
+"""
