@@ -1,0 +1,114 @@
+r"""Optimization: how good is the best of the first 1, 2, 3, ... evaluations of the current task?
+
+The loop is the paper's Algorithm BO: fit, choose, evaluate. On functions the choice is expected improvement, and the
+best mean before there is a row; on finite sets it is the probability of being best (eq. prob-best). A method that
+knows nothing yet chooses at random. Simple regret is the distance of the best so far from the optimum.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from headstart.acquisition import Space, choose_from_candidates, choose_from_space
+from headstart.benchmark.contenders import Contender, Rows, current_rows, unit_cube
+from headstart.benchmark.systems import Trial
+from headstart.errors import checked_whole
+from headstart.models.ensemble_model import EnsembleModel
+from headstart.shapes import Float
+
+# Steps of one trial, and trials of neighbouring seeds, draw different random numbers.
+_SEEDS_APART = 1000
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """The experiment, for that many evaluations."""
+
+    evaluations: int = 10
+
+    name: ClassVar[str] = "optimization"
+
+    def __post_init__(self) -> None:
+        checked_whole("evaluations", self.evaluations, low=1)
+
+    def run(
+        self,
+        trials: Sequence[Trial],
+        contender: Contender,
+        seeds: Sequence[int],
+        *,
+        device: str = "cpu",
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> list[pd.DataFrame]:
+        """A frame a trial: a row an evaluation. A trial whose finite set is used up ends there."""
+        rows: list[Rows] = [(trial.x[:0], trial.y[:0]) for trial in trials]
+        seconds: list[float] = []
+        running, beliefs = list(range(len(trials))), list[EnsembleModel | None]()
+        for step in range(self.evaluations):
+            started = time.perf_counter()
+            lasting = [trials[i].function is not None or len(trials[i].y) > step for i in running]
+            running, beliefs = list(compress(running, lasting)), list(compress(beliefs, lasting))
+            if not running:
+                break
+            current, seeded = [trials[i] for i in running], [seeds[i] for i in running]
+            if step == 0:
+                beliefs = contender.begin(current, seeded, device=device)
+            else:
+                beliefs = contender.learn(beliefs, current, seeded, [rows[i] for i in running], 1)
+            for i, belief in zip(running, beliefs, strict=True):
+                point, outcome = choose(belief, trials[i], rows[i][0], seed=seeds[i] + _SEEDS_APART * step)
+                rows[i] = np.concatenate([rows[i][0], point]), np.concatenate([rows[i][1], outcome])
+            seconds.append((time.perf_counter() - started) / len(running))
+            progress((step + 1) / self.evaluations)
+        return [history(trial, y, seconds[: len(y)]) for trial, (_, y) in zip(trials, rows, strict=True)]
+
+
+def choose(belief: EnsembleModel | None, trial: Trial, measured: Float[np.ndarray, "m d"], *, seed: int) -> Rows:
+    """The next point and its outcome."""
+    if belief is None:
+        return _random(trial, measured, seed)
+    done, none = (current_rows(trial, (x, np.zeros(len(x))))[0].to(belief.train_X) for x in (measured, measured[:0]))
+    known = (done, none, none)  # measured, pending, avoided
+    if trial.function is None:
+        candidates, _ = current_rows(trial, (trial.x, trial.y))
+        choice = choose_from_candidates(
+            belief, candidates.to(belief.train_X), *known, n=1, acquisition="auto", seed=seed
+        )
+        return trial.x[choice.places], trial.y[choice.places]
+    space = Space(unit_cube(trial).to(belief.train_X), {trial.x.shape[-1]: float(trial.tasks)})
+    choice = choose_from_space(belief, space, *known, n=1, acquisition="auto", seed=seed)
+    x = choice.points[:, :-1].cpu().numpy()
+    return x, trial.function(x)
+
+
+def history(trial: Trial, y: Float[np.ndarray, " k"], seconds: Sequence[float]) -> pd.DataFrame:
+    """Outcome, best so far and regret of every evaluation."""
+    best = trial.sign * np.maximum.accumulate(trial.sign * y)
+    regret = trial.sign * (trial.optimum - best)
+    return pd.DataFrame(
+        {
+            "evaluation": np.arange(1, len(y) + 1),
+            "outcome": y,
+            "best": best,
+            "regret": regret,
+            "normalised_regret": regret / trial.spread,
+            "seconds": seconds,
+        }
+    )
+
+
+def _random(trial: Trial, measured: Float[np.ndarray, "m d"], seed: int) -> Rows:
+    random = np.random.default_rng(seed)
+    if trial.function is not None:
+        x = random.random((1, trial.x.shape[-1]))
+        return x, trial.function(x)
+    free = (trial.x[:, None] != measured).any(-1).all(-1)
+    place = random.choice(np.flatnonzero(free), 1)
+    return trial.x[place], trial.y[place]
