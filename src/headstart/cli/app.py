@@ -280,6 +280,48 @@ def demo(
         print(result.conclusion)
 
 
+@app.command()
+def paper(
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Where page, figures and results go: docs/paper, or headstart-smoke.", show_default=False),
+    ] = None,
+    only: Annotated[
+        list[str],
+        typer.Option(help="A part to run: synthetic, pump, additive, latent or training.", show_default=False),
+    ] = [],  # noqa: B006
+    model: Annotated[list[str], typer.Option(help="A model to run, such as BEGP.", show_default=False)] = [],  # noqa: B006
+    smoke: Annotated[bool, typer.Option("--smoke", help="A few of everything, in two minutes.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core when left out.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda to train all seeds and tasks as one batch.")] = "cpu",
+    ray: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Ray cluster.")] = None,
+) -> None:
+    """Reproduce the paper: run its experiments, draw its figures, and say which of its findings hold.
+
+    Finished jobs are kept: a run that was interrupted continues where it was.
+    """
+    from headstart.benchmark.paper.reproduction import reproduce
+
+    with steps(None, "Experiments") as advance:
+        done = reproduce(
+            folder or Path("headstart-smoke" if smoke else "docs/paper"),
+            only=only,
+            models=model,
+            smoke=smoke,
+            workers=workers,
+            device=device,
+            ray=ray,
+            progress=lambda done, total, text: advance(done / total, f"{done:.0f} of {total}: {text}"),
+            say=note,
+        )
+    for path in done.files:
+        print(path)
+    if not any(path.name == "README.md" for path in done.files):
+        note("The page is written when all parts and models have results.")
+    if done.lacking:
+        note(f"Not drawn, for lack of results: {', '.join(done.lacking)}. Run the other parts.")
+
+
 def _problem(roles: ColumnRoles, reading: Reading, path: Path, task: list[str], quiet: bool) -> Any:
     """The roles of a file's columns, its rows, and what was inferred, which people are told."""
     from headstart.tasks import naming

@@ -94,23 +94,30 @@ def fitting(text: str = "Fitting") -> Iterator[Callable[[int, float], None] | No
 
 
 @contextmanager
-def steps(total: int, text: str) -> Iterator[Callable[[int, str], None]]:
-    """A progress bar on a terminal, and none in a pipe."""
+def steps(total: int | None, text: str) -> Iterator[Callable[[float, str], None]]:
+    """A progress bar with the time left on a terminal, and none in a pipe. Without a total, `done` is a share."""
     if not sys.stderr.isatty():
         yield lambda done, remark: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn(text),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn() if total is None else MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[remark]}"),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task(text, total=total, remark="")
+        bar = progress.add_task(text, total=1.0 if total is None else total, remark="")
         yield lambda done, remark: progress.update(bar, completed=done, remark=remark)
 
 
