@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -257,6 +258,21 @@ def test_two_processes_that_store_at_once_lose_nothing(results: Results, log: Pa
     assert len(results.load(jobs)) == 2 * 40
 
 
+def test_who_reads_while_another_writes_sees_one_whole_file(results: Results) -> None:
+    """A file that is replaced in the middle of a read is not half the old one and half the new."""
+    jobs = STUDY.jobs(range(40))
+    frames = run_batch(jobs)
+    results.add(frames[:1], STUDY)
+    writer = threading.Thread(target=lambda: [results.add([frame], STUDY) for frame in frames])
+    writer.start()
+    seen = [len(jobs)]
+    while writer.is_alive():
+        seen.append(len(results.missing(jobs)))
+    writer.join()
+    assert seen == sorted(seen, reverse=True)
+    assert results.missing(jobs) == []
+
+
 # Running
 
 
@@ -333,9 +349,9 @@ def test_a_killed_run_continues_where_it_was(results: Results, log: Path) -> Non
     try:
         wait_for(lambda: run.poll() is not None or len(results.missing(jobs)) == 8)
         assert run.poll() is None  # the others wait at the gate
+    finally:
         run.kill()
         run.wait()
-    finally:
         with contextlib.suppress(ProcessLookupError):  # its workers, which outlive it for a while
             os.killpg(run.pid, signal.SIGTERM)
     assert results.missing(jobs) == jobs[8:]

@@ -80,7 +80,9 @@ class Results:
         if not path.exists():
             return pd.DataFrame()
         try:
-            found = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
+            # Arrow opens a path more than once, and between two times another process may replace the file.
+            whole = io.BytesIO(path.read_bytes())
+            found = pd.read_parquet(whole, engine="pyarrow", page_checksum_verification=True)
             found[["key", *_IDENTITY]].to_numpy()  # all there, and text can be decoded, which Arrow leaves for later
         except Exception as error:  # a garbled file can make Arrow and pandas raise anything
             raise FileFormatError(
