@@ -1,5 +1,6 @@
 """The data-frame interface: fit, predict, suggest, observe, embedding, save and load."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -13,8 +14,11 @@ from problems import toy
 from safetensors.torch import load_file, save_file
 
 import headstart as hs
+from headstart.cli.app import FitOptions
 from headstart.errors import DataError, FileFormatError, ProblemError
-from headstart.models import NUTS
+from headstart.limits import check_fit, default_inference
+from headstart.models import BEGP, EGP, HMC, LBFGS, NUTS
+from headstart.models.known_kernels import DEFAULT_KERNEL
 
 THETA = np.random.RandomState(0).rand(6, 2)
 PROBLEM = hs.Problem(inputs={"x": (0, 1)}, general=["task"], objective="y", goal="minimize")
@@ -246,6 +250,40 @@ def test_an_observed_surrogate_survives_saving(tmp_path, surrogate):
     told = surrogate.observe(outcome(pd.DataFrame({"x": [0.2]})))
     told.save(tmp_path / "s.headstart")
     pd.testing.assert_frame_equal(hs.load(tmp_path / "s.headstart").suggest(NEW), told.suggest(NEW))
+
+
+def test_a_loaded_surrogate_learns_as_the_saved_one_would(tmp_path, surrogate):
+    """Draws are saved with the solution that they began from, which an update continues from."""
+    surrogate.save(tmp_path / "s.headstart")
+    new = outcome(pd.DataFrame({"x": [0.2]}))
+    loaded = hs.load(tmp_path / "s.headstart").observe(new)
+    assert loaded.model.sampler is not None
+    pd.testing.assert_frame_equal(loaded.suggest(NEW), surrogate.observe(new).suggest(NEW))
+
+
+def test_a_file_of_the_first_format_is_read(tmp_path):
+    path = tmp_path / "s.headstart"
+    surrogate = hs.fit(toy_frame(tasks=3), PROBLEM, kernel="matern52", inference="lbfgs")
+    surrogate.save(path)
+
+    def older(header):
+        header["format"] = 1
+        del header["model"]["sampler"]
+
+    rewrite(path, change_header=older)
+    pd.testing.assert_frame_equal(hs.load(path).suggest(NEW), surrogate.suggest(NEW))
+
+
+@pytest.mark.parametrize(("rows", "kind", "expected"), [(400, BEGP, HMC()), (401, BEGP, LBFGS()), (5, EGP, LBFGS())])
+def test_few_rows_are_sampled_and_many_are_not(rows, kind, expected):
+    X = torch.zeros(rows, 2, dtype=torch.float64)
+    assert default_inference(kind(X, torch.ones(rows, 1), {1: 1})) == expected
+
+
+def test_every_door_has_the_same_default_kernel():
+    doors = [hs.fit, hs.Campaign.create, check_fit]
+    assert {inspect.signature(door).parameters["kernel"].default for door in doors} == {DEFAULT_KERNEL}
+    assert FitOptions().kernel == DEFAULT_KERNEL
 
 
 def flipped(data: bytes) -> bytes:

@@ -8,11 +8,22 @@ import gpytorch
 import torch
 
 from headstart.errors import DataError, DataWarning, ProblemError, checked_whole
-from headstart.models.kernels import Kernel, resolve_kernel
+from headstart.models import BEGP, HMC, LBFGS
+from headstart.models.inference import Inference
+from headstart.models.kernels import Kernel
+from headstart.models.known_kernels import DEFAULT_KERNEL, resolve_kernel
 from headstart.models.state import model_class
 
 # Rows of a fit whose covariance matrices, one a draw, still have room in 16 GB of memory, or on a large GPU.
 _MOST_ROWS = {"cpu": 3_000, "cuda": 10_000}
+# Rows up to which drawing hyperparameters takes no longer than fitting them; with more they are well known anyway.
+_MOST_SAMPLED_ROWS = {"cpu": 400, "cuda": 2_000}
+
+
+def default_inference(model: BEGP) -> Inference:
+    """Draws by HMC where they are affordable and there is something to draw."""
+    most = _MOST_SAMPLED_ROWS[model.train_X.device.type]
+    return HMC() if model.structure.is_random and len(model.train_X) <= most else LBFGS()
 
 
 def check_fit(
@@ -20,7 +31,7 @@ def check_fit(
     *,
     seed: int = 0,
     model: str = "begp",
-    kernel: str | Kernel | gpytorch.kernels.Kernel = "matern52",
+    kernel: str | Kernel | gpytorch.kernels.Kernel = DEFAULT_KERNEL,
     latent_dim: int = 3,
     device: str | torch.device = "cpu",
 ) -> int:

@@ -18,7 +18,7 @@ from torch import Tensor
 from headstart.errors import FileFormatError
 from headstart.writing import write_whole
 
-FORMAT = 1
+FORMAT = 2
 _KEY = "headstart"
 
 

@@ -32,10 +32,11 @@ from headstart.errors import (
     checked_whole,
     did_you_mean,
 )
-from headstart.limits import check_fit, check_size
+from headstart.limits import check_fit, check_size, default_inference
 from headstart.models import BEGP
 from headstart.models.inference import Inference, Progress
 from headstart.models.kernels import Kernel
+from headstart.models.known_kernels import DEFAULT_KERNEL
 from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import from_bytes, read_file, to_bytes, write_file
 from headstart.shapes import Float
@@ -306,9 +307,9 @@ def fit(
     *,
     seed: int = 0,
     model: str = "begp",
-    kernel: str | Kernel | gpytorch.kernels.Kernel = "matern52",
+    kernel: str | Kernel | gpytorch.kernels.Kernel = DEFAULT_KERNEL,
     latent_dim: int = 3,
-    inference: str | Inference = "lbfgs",
+    inference: str | Inference = "auto",
     device: str | torch.device = "cpu",
     progress: Progress | None = None,
 ) -> Surrogate:
@@ -319,9 +320,11 @@ def fit(
         problem: what each column is for.
         seed: the same seed gives the same surrogate.
         model: "begp", or "egp" for point embeddings.
-        kernel: "matern52", "rbf", or a GPyTorch kernel over [x, z].
+        kernel: "rbf+residual", "matern52+residual" for rougher responses, either without "+residual", or a GPyTorch
+            kernel over [x, z].
         latent_dim: latent dimension of each general input.
-        inference: how to fit, see `headstart.models.BEGP.fit`.
+        inference: how to fit, see `headstart.models.BEGP.fit`; "auto" draws latents and hyperparameters by HMC up to
+            400 rows, 2,000 on a GPU, and fits by L-BFGS-B beyond.
         device: "cpu" or "cuda".
         progress: called with the evaluations so far and the ELBO; large archives take a minute.
 
@@ -356,6 +359,8 @@ def fit(
         bounds=_unit_box(points),
         device=device,
     )
+    if inference == "auto":
+        inference = default_inference(begp)
     return Surrogate(problem, levels, begp.fit(seed=seed, inference=inference, progress=progress), unit)
 
 

@@ -9,7 +9,8 @@ from problems import grid_of, toy_archive
 
 from headstart.errors import ProblemError
 from headstart.models import BEGP
-from headstart.models.kernels import RBF, GPyTorchKernel, Matern52, resolve_kernel
+from headstart.models.kernels import RBF, GPyTorchKernel, Matern52
+from headstart.models.known_kernels import resolve_kernel
 
 
 def random_parameters(*batch):

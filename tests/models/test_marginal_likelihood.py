@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from headstart.errors import ModelError
-from headstart.models.kernels import RBF, Matern52, resolve_kernel
+from headstart.models.kernels import RBF, Matern52
+from headstart.models.known_kernels import resolve_kernel
 from headstart.models.linalg import (
     _blocked_inverse,
     inverse_and_solution,

@@ -1,14 +1,16 @@
 """Models fitted as one batch are those fitted one by one."""
 
+import copy
+
 import pytest
 import torch
 from problems import grid_of, toy_archive
 
 from headstart.errors import ModelError
-from headstart.models import BEGP, EGP, LBFGS, Adam
+from headstart.models import BEGP, EGP, HMC, LBFGS, Adam
 from headstart.models.elbo import TrainingData
 from headstart.models.inference import Objective, maximise
-from headstart.models.together import fit_together, observe_together
+from headstart.models.together import fit_together, observe_together, sample_together
 
 
 def archives(count: int, rows: int = 5) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -21,7 +23,7 @@ def models_of(kind: type[BEGP], count: int = 4, **options) -> list[BEGP]:
     return [kind(X, Y, {1: 6}, latent_dim=2, **options) for X, Y in archives(count)]
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern52"])
+@pytest.mark.parametrize("kernel", ["rbf", "matern52", "rbf+residual"])
 @pytest.mark.parametrize("kind", [BEGP, EGP])
 def test_padding_changes_no_value_and_no_gradient(kind, kernel):
     models = models_of(kind, kernel=kernel)
@@ -102,3 +104,19 @@ def test_restarts_of_every_model_are_screened():
     models = models_of(BEGP, 3)
     fit_together(models, seeds=[0, 1, 2], inference=LBFGS(restarts=3, iterations=5))
     assert all(model.elbo is not None for model in models)
+
+
+def test_the_same_draws_as_one_by_one():
+    """Each model has its own random numbers, and rounding has no time to grow in a few leapfrog steps."""
+    together = models_of(BEGP, kernel="rbf+residual", posterior_draws=32)
+    fit_together(together, seeds=[0, 1, 2, 3])
+    alone = copy.deepcopy(together)
+    strategy = HMC(iterations=2, leapfrogs=2)
+    sample_together(together, strategy)
+    for model, other in zip(together, alone, strict=True):
+        other.sample(strategy)
+        torch.testing.assert_close(model.vector, other.vector, rtol=1e-5, atol=1e-5)
+        assert model.sampler == other.sampler == strategy
+    # One that is updated goes on from its variational solution.
+    grown = together[0].observe(torch.tensor([[0.5, 5.0]]), torch.tensor([[1.0]]))
+    assert grown.sampler == strategy

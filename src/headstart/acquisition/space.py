@@ -111,6 +111,8 @@ def maximise_over_space(
     with warnings.catch_warnings(), threads_for(work), manual_seed(seed):
         warnings.simplefilter("ignore", BadInitialCandidatesWarning)
         warnings.simplefilter("ignore", OptimizationWarning)
+        # Near a maximum of a function known almost without noise, rounding ends the line search.
+        warnings.filterwarnings("ignore", "Optimization failed in", RuntimeWarning)
         if space.size <= _LISTED:
             points = space.points()
             return _best_of(criterion, points[~is_taken(points, torch.cat([taken, avoided]))], space)

@@ -18,8 +18,8 @@ from torch import Tensor
 from headstart.benchmark.systems import Trial
 from headstart.models import BEGP, BGP, EGP
 from headstart.models.ensemble_model import EnsembleModel
-from headstart.models.inference import LBFGS, WARM, Adam
-from headstart.models.together import fit_together, observe_together
+from headstart.models.inference import HMC, LBFGS, WARM, Adam
+from headstart.models.together import fit_together, observe_together, sample_together
 from headstart.shapes import Float
 
 Rows: TypeAlias = tuple[Float[np.ndarray, "k d"], Float[np.ndarray, " k"]]
@@ -100,6 +100,23 @@ class EmbeddingGP(Contender):
             bounds=unit_cube(trial),
             device=device,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledEmbeddingGP(EmbeddingGP):
+    """BEGP with latents and hyperparameters drawn by Hamiltonian Monte Carlo after each fit."""
+
+    label: str = "BEGP, HMC"
+    kernel: str = "rbf+residual"
+    iterations: int = 12
+    leapfrogs: int = 6
+
+    def begin(self, trials: Sequence[Trial], seeds: Sequence[int], *, device: str) -> Beliefs:
+        """One batch of cold fits, then one of chains; what is learned later samples again by itself."""
+        beliefs = super().begin(trials, seeds, device=device)
+        strategy = HMC(iterations=self.iterations, leapfrogs=self.leapfrogs)
+        sample_together([model for model in beliefs if isinstance(model, BEGP)], strategy)
+        return beliefs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,7 +93,7 @@ class Campaign:
         store: str | Path | Store = DEFAULT_STORE,
         seed: int = 0,
         model: str = "begp",
-        kernel: str = "matern52",
+        kernel: str = "rbf+residual",
         latent_dim: int = 3,
         author: str | None = None,
     ) -> Campaign:
@@ -106,7 +106,7 @@ class Campaign:
             store: the path of an SQLite file, which is made if need be, or a URL as `postgresql://user@host/name`.
             seed: of fits and searches.
             model: "begp", or "egp" for point embeddings.
-            kernel: "matern52" or "rbf".
+            kernel: see `headstart.fit`.
             latent_dim: latent dimension of each general input.
             author: who adds what is added.
         """

@@ -53,7 +53,9 @@ class FitOptions:
     """How the surrogate is fitted."""
 
     seed: Seed = 0
-    kernel: Annotated[str, typer.Option(help="matern52, or rbf for very smooth responses.")] = "matern52"
+    kernel: Annotated[str, typer.Option(help="rbf+residual, or matern52+residual for rougher responses.")] = (
+        "rbf+residual"
+    )
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu"
 
     def fit(self, table: pd.DataFrame, problem: Problem, source: Path) -> Surrogate:

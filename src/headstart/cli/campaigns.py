@@ -93,7 +93,9 @@ def create(
     reading: Reading,
     store: StoreOptions,
     seed: Seed = 0,
-    kernel: Annotated[str, typer.Option(help="matern52, or rbf for very smooth responses.")] = "matern52",
+    kernel: Annotated[
+        str, typer.Option(help="rbf+residual, or matern52+residual for rougher responses.")
+    ] = "rbf+residual",
     as_json: AsJson = False,
 ) -> None:
     """Start a campaign from a file of old experiments.

@@ -12,6 +12,6 @@
 
 from headstart.models.begp import BEGP, EGP
 from headstart.models.bgp import BGP
-from headstart.models.inference import LBFGS, NUTS, Adam
+from headstart.models.inference import HMC, LBFGS, NUTS, Adam
 
-__all__ = ["BEGP", "BGP", "EGP", "LBFGS", "NUTS", "Adam"]
+__all__ = ["BEGP", "BGP", "EGP", "HMC", "LBFGS", "NUTS", "Adam"]

@@ -43,7 +43,9 @@ from headstart.models.elbo import (
 from headstart.models.embedding import Embedding, SampledEmbedding, embedding_family
 from headstart.models.ensemble import Ensemble, Members
 from headstart.models.ensemble_model import EnsembleModel
+from headstart.models.hmc import sample_chains
 from headstart.models.inference import (
+    HMC,
     LBFGS,
     NUTS,
     WARM,
@@ -52,10 +54,12 @@ from headstart.models.inference import (
     Inference,
     Objective,
     Progress,
+    draws_for,
     maximise,
     resolve_inference,
 )
-from headstart.models.kernels import RBF, Kernel, resolve_kernel
+from headstart.models.kernels import RBF, Kernel
+from headstart.models.known_kernels import resolve_kernel
 from headstart.models.levels import LevelTable, level_codes
 from headstart.models.moments import mixture_moments, rbf_moments
 from headstart.models.normal import normal
@@ -77,7 +81,8 @@ class BEGP(EnsembleModel):
             the prior.
         train_Yvar: `n x 1` known noise variances; learned when left out.
         latent_dim: latent dimension, one for all general inputs or column -> dimension.
-        kernel: "matern52", "rbf", or any GPyTorch kernel over [x, z_1, ..., z_G] (general inputs in column order).
+        kernel: "matern52", "rbf", either with "+residual" for a term of each task alone, or any GPyTorch kernel over
+            [x, z_1, ..., z_G] (general inputs in column order).
         embedding: "mean-field", "full", "point", or an `Embedding`.
         bounds: `2 x d` bounds of the inputs; from the data when left out. Rows may lie outside.
         posterior_draws: number S of draws of Z in the posterior; 64, fewer from 200 rows on, when left out. Models that
@@ -96,6 +101,8 @@ class BEGP(EnsembleModel):
     >>> posterior.mixture_mean.shape, posterior.mixture_variance.shape
     (torch.Size([1, 1]), torch.Size([1, 1]))
     """
+
+    solution: Tensor | None
 
     _derived = ("_ensemble", "_latent_tables")
     _default_embedding = "mean-field"
@@ -132,6 +139,9 @@ class BEGP(EnsembleModel):
         self._levels = tuple(LevelTable.of(level_codes(X, column)) for column in self.general)
         self.seed = 0
         self.elbo: float | None = None
+        # What draws by HMC began from, and how they were made.
+        self.register_buffer("solution", None, persistent=False)
+        self.sampler: HMC | None = None
         self.evaluations = 0
         self._hold(X, Y, Yvar, checked_bounds(bounds, X, self._numeric))
         self.scaling = self._scaling_of_data()
@@ -161,13 +171,13 @@ class BEGP(EnsembleModel):
 
         Args:
             seed: of draws and restarts: the same seed gives the same model.
-            inference: "lbfgs", "adam" (the paper's), "nuts", or one of the strategies of
+            inference: "lbfgs", "adam" (the paper's), "hmc", "nuts", or one of the strategies of
                 `headstart.models.inference` with settings of its own.
             start: parameter vectors to begin from, one a restart, instead of scattered ones.
             progress: called with the evaluations so far and the ELBO, after each evaluation.
         """
         strategy = resolve_inference(inference)
-        optimiser = LBFGS() if isinstance(strategy, NUTS) else strategy
+        optimiser = strategy if isinstance(strategy, LBFGS | Adam) else LBFGS()
         data = self.begin(seed)
         layout = self._layout
         if start is None:
@@ -175,11 +185,42 @@ class BEGP(EnsembleModel):
         objective = Objective(self.structure, layout, data, (seed,))
         [found] = maximise(objective, start.unsqueeze(0), optimiser, progress)
         self.end(found)
+        if isinstance(strategy, HMC):
+            self.sample(strategy)
         if isinstance(strategy, NUTS):
             from headstart.models.nuts import sample_posterior
 
             self.adopt(sample_posterior(objective, found.vector, strategy))
         return self
+
+    def sample(self, strategy: HMC) -> None:
+        """Replace the variational solution by draws of Z and the hyperparameters from their posterior.
+
+        The solution is remembered: `observe` continues from it, and samples again.
+        """
+        objective = Objective(self.structure, self._layout, self._data, (self.seed,))
+        start = self.variational_solution.unsqueeze(0)
+        [draws] = sample_chains(objective, start, strategy, chains=self.chains, draws=self.variational_draws)
+        self.take_draws(draws, strategy)
+
+    def take_draws(self, draws: Float[Tensor, "s P"], strategy: HMC) -> None:
+        """Take draws that began from the variational solution, which is remembered."""
+        solution = self.variational_solution
+        self.adopt(draws)
+        self.solution, self.sampler = solution, strategy
+
+    @property
+    def chains(self) -> int:
+        """How many chains a sampler runs side by side: many rows make them dear, so each gives several draws."""
+        return min(draws_for(len(self.train_X)), self.variational_draws)
+
+    @property
+    def variational_solution(self) -> Float[Tensor, " P"]:
+        """The vector that the last fit found, also when draws have taken its place."""
+        solution = self._fitted_vector if self.sampler is None else self.solution
+        if solution is None or solution.dim() == 2:
+            raise ModelError("A model fitted by NUTS cannot be extended or sampled again: fit it with all rows.")
+        return solution
 
     def begin(self, seed: int) -> TrainingData:
         """The first half of a fit, for those who maximise the ELBO themselves: the rows in the model's units."""
@@ -197,12 +238,12 @@ class BEGP(EnsembleModel):
     def condition_on_observations(self, X: Tensor, Y: Tensor, noise: Tensor | None = None, **kwargs: Any) -> BEGP:
         """A model that has seen `n' x d` further rows, with q(Z) and hyperparameters as they are.
 
-        A level's first rows leave its q(z) at the prior; `observe` also learns from them.
+        A level's first rows leave its q(z) at the prior; `observe` also learns from them. Draws by HMC are left
+        behind: the model has the variational solution that they began from.
         """
         if kwargs:
             raise ModelError(f"condition_on_observations does not know {sorted(kwargs)}.")
-        if isinstance(self.structure.embeddings[0], SampledEmbedding):
-            raise ModelError("A model fitted by NUTS cannot be extended: fit again with all rows.")
+        known_parameters = self.variational_parameters()
         known = self.train_Yvar
         if (noise is None) != (known is None):
             raise DataError("Give noise variances for the new rows exactly when the old ones have them.")
@@ -216,12 +257,12 @@ class BEGP(EnsembleModel):
             train_Yvar=None if noise is None or known is None else torch.cat([known, noise]),
             latent_dim=dict(zip(self.general, self.structure.latent_dims, strict=True)),
             kernel=self.structure.kernel,
-            embedding=self.structure.embeddings[0],
+            embedding=self.variational_family,
             bounds=self.bounds,
-            posterior_draws=self.posterior_draws,
+            posterior_draws=self.variational_draws,
         )
         model.seed, model.elbo, model.scaling = self.seed, self.elbo, self.scaling
-        model.adopt(model._grown(self.hyperparameters()))
+        model.adopt(model._grown(known_parameters))
         return model
 
     def observe(
@@ -232,17 +273,20 @@ class BEGP(EnsembleModel):
         *,
         inference: str | LBFGS | Adam = WARM,
     ) -> BEGP:
-        """A model refitted with further rows, continuing from this posterior.
+        """A model refitted with further rows, continuing from this posterior, and sampled again if this one was.
 
         The levels of the new rows also restart from other places in latent space, so that a first measurement can
         move a task to wherever it fits.
         """
         strategy = resolve_inference(inference)
-        if isinstance(strategy, NUTS):
-            raise ModelError("NUTS has no warm start: fit a new model with all rows.")
+        if not isinstance(strategy, LBFGS | Adam):
+            raise ModelError(f"{type(strategy).__name__} has no warm start: fit a new model with all rows.")
         model = self.condition_on_observations(X, Y, noise)
         start = model.warm_starts(X.to(model.train_X), strategy.restarts)
-        return model.fit(seed=self.seed, inference=strategy, start=start)
+        model.fit(seed=self.seed, inference=strategy, start=start)
+        if self.sampler is not None:
+            model.sample(self.sampler)
+        return model
 
     def warm_starts(self, X: Float[Tensor, "n d"], restarts: int) -> Float[Tensor, "r P"]:
         """The present parameters, and copies in which the levels of these rows start afresh.
@@ -289,16 +333,25 @@ class BEGP(EnsembleModel):
         return GPyTorchPosterior(normal(mean.reshape(shape), covariance.reshape(*shape, shape[-1])))
 
     def hyperparameters(self) -> Parameters:
-        """The fitted parameters by name, in the model's units (positive ones in their logarithm)."""
+        """The fitted parameters by name, in the model's units (positive ones in their logarithm); draws if sampled."""
         return self._layout.unpack(self._fitted_vector)
 
+    def variational_parameters(self) -> Parameters:
+        """The same of the variational solution, also when draws by HMC have taken its place."""
+        families = (self.variational_family,) * len(self.general)
+        return replace(self.structure, embeddings=families).layout(self._data).unpack(self.variational_solution)
+
     def embedding(self, column: int) -> tuple[Float[Tensor, "l z"], Float[Tensor, "l z"]]:
-        """Mean and standard deviation of q(z) of the seen levels, in the order of `seen_levels`."""
-        g = self._index_of(column)
-        q = section(self.hyperparameters(), f"embedding.{g}")
-        if isinstance(self.structure.embeddings[g], SampledEmbedding):
-            return q["mean"].mean(0), q["mean"].std(0)
-        return q["mean"], self.structure.embeddings[g].sd(q)
+        """Mean and standard deviation of q(z) of the seen levels, in the order of `seen_levels`.
+
+        A model fitted by NUTS has no q(z): then they are those of its draws.
+        """
+        name = f"embedding.{self._index_of(column)}"
+        if self.sampler is None and self._fitted_vector.dim() == 2:
+            z = section(self.hyperparameters(), name)["mean"]
+            return z.mean(0), z.std(0)
+        q = section(self.variational_parameters(), name)
+        return q["mean"], self.variational_family.sd(q)
 
     def seen_levels(self, column: int) -> tuple[int, ...]:
         """Codes of the levels of a general input that have data, in order of first appearance."""
@@ -349,7 +402,12 @@ class BEGP(EnsembleModel):
             section(parameters, "kernel"),
             parameters["mean"],
             observation_noise(parameters, data),
-            joint_inputs(data.x, data.positions, self._latents(data.levels)),
+            joint_inputs(
+                data.x,
+                data.positions,
+                self._latents(data.levels),
+                with_levels=self.structure.kernel.knows_tasks,
+            ),
             data.y.unsqueeze(0),
         )
 
@@ -381,7 +439,7 @@ class BEGP(EnsembleModel):
         positions = self._positions(X.reshape(batch * q, -1))
         latents = self._latents(tuple((positions.amax(0) + 1).tolist()))
         x = self.scaling.inputs(X[..., self._numeric]).reshape(batch * q, -1)
-        joint = joint_inputs(x, positions, latents)
+        joint = joint_inputs(x, positions, latents, with_levels=self.structure.kernel.knows_tasks)
         return joint.reshape(self.posterior_draws, batch, q, -1).transpose(0, 1)
 
     def _free_coordinates(self, X: Tensor) -> Bool[Tensor, " d2"]:
@@ -423,6 +481,7 @@ class BEGP(EnsembleModel):
             self._use_family(SampledEmbedding(), len(vector))
         else:
             self._use_family(self.variational_family, self.variational_draws)
+        self.solution, self.sampler = None, None
         expected = self._layout.size
         if vector.shape[-1] != expected:
             raise ModelError(f"{vector.shape[-1]} parameters do not fit this model, it has {expected}.")

@@ -39,7 +39,8 @@ from headstart.models.elbo import (
 from headstart.models.ensemble import Ensemble, Members
 from headstart.models.ensemble_model import EnsembleModel
 from headstart.models.inference import NUTS
-from headstart.models.kernels import RBF, Kernel, Matern52, resolve_kernel
+from headstart.models.kernels import RBF, Kernel, Matern52
+from headstart.models.known_kernels import resolve_kernel
 from headstart.models.legacy import fit_tasks
 from headstart.models.levels import level_codes
 from headstart.models.parameters import Layout, Parameters

@@ -122,11 +122,18 @@ def joint_inputs(
     x: Float[Tensor, "*p n x"],
     positions: Int[Tensor, "*p n g"],
     latents: tuple[Float[Tensor, "*batch s _ _"], ...],
+    *,
+    with_levels: bool = False,
 ) -> Float[Tensor, "*batch s n d"]:
-    """[x, z_1, ..., z_G] of every row and draw; `p`, if there, is the batch of the latents."""
+    """[x, z_1, ..., z_G] of every row and draw; `p`, if there, is the batch of the latents.
+
+    For kernels that know tasks, `with_levels` appends the levels' positions.
+    """
     rows = [_rows_of(z, positions[..., g]) for g, z in enumerate(latents)]
-    x = x.unsqueeze(-3)
-    return torch.cat([x.expand(*rows[0].shape[:-2], *x.shape[-2:]) if rows else x, *rows], dim=-1)
+    batch = rows[0].shape[:-1] if rows else x.unsqueeze(-3).shape[:-1]
+    shared = [x, positions.to(x)] if with_levels else [x]
+    first, *last = (part.unsqueeze(-3).expand(*batch, part.shape[-1]) for part in shared)
+    return torch.cat([first, *rows, *last], dim=-1)
 
 
 def _rows_of(z: Float[Tensor, "*batch s l z"], positions: Int[Tensor, "*p n"]) -> Float[Tensor, "*batch s n z"]:
@@ -152,7 +159,7 @@ def elbo(
     parameters = layout.unpack(vector)
     q = [section(parameters, f"embedding.{g}") for g in range(len(structure.embeddings))]
     latents = tuple(family.latents(part, e) for family, part, e in zip(structure.embeddings, q, eps, strict=True))
-    inputs = joint_inputs(data.x, data.positions, latents)
+    inputs = joint_inputs(data.x, data.positions, latents, with_levels=structure.kernel.knows_tasks)
     kernel = {n: v.unsqueeze(1) for n, v in section(parameters, "kernel").items()}
     residual = data.y.unsqueeze(-2) - parameters["mean"][:, None, None]
     if data.mask is not None:

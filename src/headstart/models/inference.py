@@ -4,20 +4,21 @@ r"""How a model is fitted: strategies that turn an objective into parameters.
 | --- | --- |
 | `LBFGS` (default) | many restarts with few draws as one batch, then the best with all draws, by L-BFGS-B |
 | `Adam` | the paper's way: fresh draws at each step (one by default), stochastic gradient |
-| `NUTS` | Markov chain Monte Carlo over Z and the hyperparameters: the gold standard (extra `nuts`) |
+| `HMC` | the same, then draws of Z and the hyperparameters by short chains of Hamiltonian Monte Carlo |
+| `NUTS` | the same, then one long chain that tunes itself: the gold standard (extra `nuts`) |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from botorch.optim.batched_lbfgs_b import fmin_l_bfgs_b_batched
 from torch import Tensor
 
-from headstart.errors import ModelError, ProblemError
+from headstart.errors import ModelError, ProblemError, checked_whole
 from headstart.models.elbo import Structure, TrainingData, elbo
 from headstart.models.parameters import Layout
 from headstart.models.threads import threads_for
@@ -77,9 +78,27 @@ class NUTS:
     hyperparameters: bool = True
 
 
-Inference = LBFGS | Adam | NUTS
+@dataclass(frozen=True)
+class HMC:
+    """Hamiltonian Monte Carlo over Z, mean, kernel and noise after a variational fit, see `headstart.models.hmc`.
 
-_BY_NAME: dict[str, Inference] = {"lbfgs": LBFGS(), "adam": Adam(), "nuts": NUTS()}
+    Each chain makes `iterations` proposals of `leapfrogs` gradients; the first step is `step` scales long.
+    """
+
+    iterations: int = 12
+    leapfrogs: int = 6
+    step: float = 0.15
+
+    def __post_init__(self) -> None:
+        checked_whole("iterations", self.iterations, low=1)
+        checked_whole("leapfrogs", self.leapfrogs, low=1)
+        if not self.step > 0:
+            raise ProblemError(f"step={self.step} must be above 0.")
+
+
+Inference = LBFGS | Adam | NUTS | HMC
+
+_BY_NAME: dict[str, Inference] = {"lbfgs": LBFGS(), "adam": Adam(), "nuts": NUTS(), "hmc": HMC()}
 
 
 def resolve_inference(inference: str | Inference) -> Inference:
@@ -132,6 +151,14 @@ class Objective:
     def is_stacked(self) -> bool:
         """Whether each vector has data and draws of its own."""
         return self.data.y.dim() == 2
+
+    def repeated(self, times: int) -> Objective:
+        """With each of several models so many times in a row. A single one serves any number of vectors as it is."""
+        if not self.is_stacked:
+            return self
+        which = torch.arange(len(self.seeds)).repeat_interleave(times)
+        seeds = tuple(self.seeds[int(i)] for i in which)
+        return replace(self, data=self.data.select(which.to(self.data.x.device)), seeds=seeds)
 
     def draws(self, count: int) -> tuple[Tensor, ...]:
         """Fixed draws on the data's device, stacked where the data are; a point embedding needs just one."""

@@ -1,7 +1,8 @@
 r"""Kernels of the surrogate layer, over the concatenated inputs [x, z_1, ..., z_G].
 
-`Matern52` (the default) and `RBF` have one length scale a dimension and a closed-form gradient; `GPyTorchKernel`
-wraps any GPyTorch kernel. Lengths are in units of the scaled inputs: x in [0, 1], z standard normal, y standardised.
+`Matern52` and `RBF` have one length scale a dimension and a closed-form gradient; `GPyTorchKernel` wraps any GPyTorch
+kernel; `residual.TaskResidual` adds a term for each task. Lengths are in units of the scaled inputs: x in [0, 1], z
+standard normal, y standardised.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Kernel(ABC):
     """
 
     name: str
+    # Whether inputs are [x, z] or [x, z, levels], the positions of the levels of each general input.
+    knows_tasks = False
 
     @abstractmethod
     def parameters(self, inputs: int, latents: int) -> dict[str, Parameter]:
@@ -111,9 +114,12 @@ class StationaryKernel(Kernel):
     ) -> Float[Tensor, "*b m n"]:
         """sigma_k^2 k(r^2)."""
         scale = self.inverse_lengthscale(parameters)
-        r2 = squared_distance(left * scale, right * scale)
-        k = _ProfileFunction.apply(r2, self)
+        k = self.correlation(squared_distance(left * scale, right * scale))
         return parameters["log_outputscale"].exp()[..., None, None] * k
+
+    def correlation(self, r2: Float[Tensor, "*b m n"]) -> Float[Tensor, "*b m n"]:
+        """k(r^2), differentiable twice."""
+        return _ProfileFunction.apply(r2, self)
 
     def variance(self, parameters: Parameters, inputs: Float[Tensor, "*b m d"]) -> Float[Tensor, "*b m"]:
         """sigma_k^2."""
@@ -267,21 +273,3 @@ class GPyTorchKernel(Kernel):
 def _owner(kernel: gpytorch.kernels.Kernel, name: str) -> tuple[torch.nn.Module, str]:
     path, _, leaf = name.rpartition(".")
     return kernel.get_submodule(path), leaf
-
-
-_KERNELS: dict[str, Kernel] = {"matern52": Matern52(), "rbf": RBF()}
-
-
-def resolve_kernel(kernel: str | Kernel | gpytorch.kernels.Kernel) -> Kernel:
-    """The kernel of that name, one of ours, or a GPyTorch kernel, wrapped.
-
-    >>> resolve_kernel("rbf").name
-    'rbf'
-    """
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, gpytorch.kernels.Kernel):
-        return GPyTorchKernel(kernel)
-    if kernel not in _KERNELS:
-        raise ProblemError(f"Unknown kernel {kernel!r}: choose one of {sorted(_KERNELS)} or pass a GPyTorch kernel.")
-    return _KERNELS[kernel]

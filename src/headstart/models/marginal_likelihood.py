@@ -18,7 +18,7 @@ one matrix product for all inputs, latents and length scales together.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -45,7 +45,7 @@ def squared_distance(
     return (left @ right.mT).clamp_min_(0.0)
 
 
-def _log_density_and_slope(
+def log_density_and_slope(
     K: Float[Tensor, "*batch n n"], residual: Float[Tensor, "*batch n"]
 ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch n n"], Float[Tensor, "*batch n"]]:
     """log N(r | 0, K), d/dK and a = K^-1 r."""
@@ -59,7 +59,7 @@ def _log_density_and_slope(
     return value, slope, weights
 
 
-def _refuse_second_derivatives() -> None:
+def refuse_second_derivatives() -> None:
     """The gradient was computed in numbers; differentiating it again would silently give zero."""
     if torch.is_grad_enabled():
         raise ModelError("The log marginal likelihood has first derivatives only: leave create_graph=True out.")
@@ -68,13 +68,13 @@ def _refuse_second_derivatives() -> None:
 class _GaussianLogDensity(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, K: Tensor, residual: Tensor) -> Tensor:
-        value, slope, weights = _log_density_and_slope(K, residual)
+        value, slope, weights = log_density_and_slope(K, residual)
         ctx.save_for_backward(slope, weights)
         return value
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor]:
-        _refuse_second_derivatives()
+        refuse_second_derivatives()
         slope, weights = ctx.saved_tensors
         scale = upstream[0]
         return scale[..., None, None] * slope, -scale[..., None] * weights
@@ -83,25 +83,14 @@ class _GaussianLogDensity(torch.autograd.Function):
 class _StationaryLogDensity(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, U: Tensor, variance: Tensor, noise: Tensor, residual: Tensor, profile: Profile) -> Tensor:
-        batch, (rows, dim) = U.shape[:-2], U.shape[-2:]
-        size = _matrices_at_once(rows, U.device)
-        blocks = [
-            _stationary_block(*block, profile=profile)
-            for block in zip(
-                U.reshape(-1, rows, dim).split(size),
-                variance.flatten().split(size),
-                noise.reshape(-1, rows).split(size),
-                residual.reshape(-1, rows).split(size),
-                strict=True,
-            )
-        ]
-        value, *gradients = (torch.cat(p).reshape(batch + p[0].shape[1:]) for p in zip(*blocks, strict=True))
+        tensors = (U, variance, noise, residual)
+        value, *gradients = in_blocks(lambda *block: _stationary_block(*block, profile=profile), tensors, U.shape[:-2])
         ctx.save_for_backward(*gradients)
         return value
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        _refuse_second_derivatives()
+        refuse_second_derivatives()
         grad_U, grad_variance, grad_noise, grad_residual = ctx.saved_tensors
         scale = upstream[0]
         row = scale[..., None]
@@ -121,14 +110,26 @@ def _stationary_block(
     v = variance[:, None, None]
     K = v * k
     K.diagonal(dim1=-2, dim2=-1).add_(noise)
-    value, slope, weights = _log_density_and_slope(K, residual)
+    value, slope, weights = log_density_and_slope(K, residual)
     grad_variance = torch.linalg.vecdot(slope.flatten(1), k.flatten(1))
     grad_noise = slope.diagonal(dim1=-2, dim2=-1).clone()
-    # H U and the row sums of H in one product; v, a factor of H, comes last: each pass over n x n entries counts.
-    H = slope.mul_(dk)
+    return value, pulled_back(slope.mul_(dk), U, v), grad_variance, grad_noise, -weights
+
+
+def pulled_back(H: Float[Tensor, "m n n"], U: Float[Tensor, "m n d"], v: Float[Tensor, "m 1 1"]) -> Tensor:
+    """4 v ((sum_j H_ij) u_i - (H U)_i), where H is still without its factor v: passes over n x n entries count."""
     products = H @ torch.nn.functional.pad(U, (0, 1), value=1.0)
-    grad_U = 4.0 * v * (products[..., -1:] * U - products[..., :-1])
-    return value, grad_U, grad_variance, grad_noise, -weights
+    return 4.0 * v * (products[..., -1:] * U - products[..., :-1])
+
+
+def in_blocks(
+    function: Callable[..., tuple[Tensor, ...]], tensors: Sequence[Tensor], batch: torch.Size
+) -> list[Tensor]:
+    """The function of tensors that share a batch, some matrices at a time; the first tensor has rows and columns."""
+    size = _matrices_at_once(tensors[0].shape[-2], tensors[0].device)
+    flat = (tensor.reshape(-1, *tensor.shape[len(batch) :]).split(size) for tensor in tensors)
+    blocks = [function(*block) for block in zip(*flat, strict=True)]
+    return [torch.cat(parts).reshape(batch + parts[0].shape[1:]) for parts in zip(*blocks, strict=True)]
 
 
 def _matrices_at_once(rows: int, device: torch.device) -> int:

@@ -35,7 +35,9 @@ from headstart.models.elbo import Structure, TrainingData, section
 from headstart.models.embedding import SampledEmbedding
 from headstart.models.inference import NUTS, Objective
 from headstart.models.kernels import RBF, Kernel, Matern52
+from headstart.models.known_kernels import KERNELS
 from headstart.models.parameters import Layout
+from headstart.models.residual import TaskResidual
 from headstart.models.threads import threads_for
 from headstart.shapes import Bool, Float, Int
 
@@ -73,25 +75,26 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """The form of a density: which kernel, and which parameters in which order.
+    """The form of a density: which profile k(r^2), and which parameters in which order.
 
     The first `frozen` coordinates are held where they start.
     """
 
-    kernel: str
+    profile: str
     entries: tuple[tuple[str, tuple[int, ...]], ...]
     frozen: int = 0
 
     @classmethod
     def of(cls, kernel: Kernel, layout: Layout) -> Target:
         """The parameters of a layout."""
-        if type(kernel) not in (Matern52, RBF):
+        profile = kernel.shared if isinstance(kernel, TaskResidual) else kernel
+        if type(profile) not in (Matern52, RBF):
             raise ModelError(
-                f"NUTS knows the kernels 'matern52' and 'rbf', not {kernel.name!r}: fit this model "
-                "with inference='lbfgs', or choose one of the two."
+                f"NUTS knows the kernels {', '.join(map(repr, KERNELS))}, not {kernel.name!r}: fit this model "
+                "with inference='lbfgs', or choose one of these."
             )
         entries = tuple((name, entry.shape) for name, entry in layout.entries.items())
-        return cls(kernel.name, entries)
+        return cls(profile.name, entries)
 
     def unpack(self, vector: Float[Array, " P"]) -> dict[str, jax.Array]:
         """The parameters by name."""
@@ -128,7 +131,12 @@ def log_density(target: Target, given: Given, vector: Float[Array, " P"]) -> Flo
 
     # r^2 = sum_i ((x_i - x'_i) / l_i)^2,  K = s_k^2 k(r^2) + s_y^2 I; padding is the identity.
     difference = (inputs[:, None, :] - inputs[None, :, :]) * jnp.exp(-log_l)
-    K = jnp.exp(p["kernel.log_outputscale"]) * _PROFILES[target.kernel]((difference**2).sum(-1))
+    K = jnp.exp(p["kernel.log_outputscale"]) * _PROFILES[target.profile]((difference**2).sum(-1))
+    if "kernel.log_residual_scale" in p:  # + [same task] s_r^2 k(r_r^2)
+        same = (given.positions[:, None, :] == given.positions[None, :, :]).all(-1)
+        apart = (given.x[:, None, :] - given.x[None, :, :]) * jnp.exp(-p["kernel.log_residual_lengthscale"])
+        own = jnp.exp(p["kernel.log_residual_scale"]) * _PROFILES[target.profile]((apart**2).sum(-1))
+        K = K + jnp.where(same, own, 0.0)
     noise = jnp.exp(p["log_noise"]) if "log_noise" in p else given.noise
     both = given.mask[:, None] & given.mask[None, :]
     K = jnp.where(both, K, 0.0) + jnp.diag(jnp.where(given.mask, noise, 1.0))

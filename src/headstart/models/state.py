@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -11,11 +12,12 @@ from torch import Tensor
 from headstart.errors import ProblemError
 from headstart.models.begp import BEGP, EGP
 from headstart.models.embedding import FullCovarianceEmbedding, MeanFieldEmbedding, PointEmbedding
-from headstart.models.kernels import RBF, Matern52
+from headstart.models.inference import HMC
+from headstart.models.known_kernels import has_name
 
 _KINDS: dict[str, type[BEGP]] = {"begp": BEGP, "egp": EGP}
 _EMBEDDINGS = (PointEmbedding, MeanFieldEmbedding, FullCovarianceEmbedding)
-_TENSORS = ("train_X", "train_Y", "train_Yvar", "bounds", "vector")
+_TENSORS = ("train_X", "train_Y", "train_Yvar", "bounds", "vector", "solution")
 
 
 def model_class(name: str) -> type[BEGP]:
@@ -28,7 +30,7 @@ def model_class(name: str) -> type[BEGP]:
 def model_state(model: BEGP) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Everything needed to rebuild a fitted model without fitting."""
     kernel, embedding = model.structure.kernel, model.variational_family
-    if type(kernel) not in (Matern52, RBF) or type(embedding) not in _EMBEDDINGS:
+    if not has_name(kernel) or type(embedding) not in _EMBEDDINGS:
         raise ProblemError(
             "A model with a custom kernel or embedding cannot be saved: the file would have to hold code. "
             "Save the data and fit again."
@@ -43,6 +45,7 @@ def model_state(model: BEGP) -> tuple[dict[str, Tensor], dict[str, Any]]:
         "posterior_draws": model.variational_draws,
         "seed": model.seed,
         "elbo": model.elbo,
+        "sampler": None if model.sampler is None else asdict(model.sampler),
     }
     return {name: value for name, value in tensors.items() if value is not None}, settings
 
@@ -69,4 +72,6 @@ def model_from_state(
     )
     model.seed, model.elbo = settings["seed"], settings["elbo"]
     model.adopt(tensors["vector"])
+    if settings.get("sampler") is not None:  # files of format 1 have none
+        model.solution, model.sampler = tensors["solution"].to(model.train_X), HMC(**settings["sampler"])
     return model

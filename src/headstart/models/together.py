@@ -17,7 +17,8 @@ from headstart.errors import ModelError
 from headstart.models.begp import BEGP
 from headstart.models.elbo import TrainingData
 from headstart.models.ensemble import Ensemble, Members
-from headstart.models.inference import LBFGS, WARM, Objective, Progress, maximise
+from headstart.models.hmc import sample_chains
+from headstart.models.inference import HMC, LBFGS, WARM, Objective, Progress, maximise
 from headstart.shapes import Float
 
 # Entries of the covariance matrices that are factorised at once.
@@ -49,18 +50,9 @@ def fit_together(
     [torch.Size([1, 1]), torch.Size([1, 1])]
     """
     strategy = inference or LBFGS()
-    data = [model.begin(seed) for model, seed in zip(models, seeds, strict=True)]
-    structure, levels = models[0].structure, data[0].levels
-    if any(
-        (m.structure, d.levels, m.train_X.device) != (structure, levels, models[0].train_X.device)
-        for m, d in zip(models, data, strict=True)
-    ):
-        raise ModelError("Models that are fitted together need one kernel, embedding, device and number of levels.")
-    layout = structure.layout(data[0])
+    objective = _stacked(models, [model.begin(seed) for model, seed in zip(models, seeds, strict=True)])
     if starts is None:
-        starts = torch.stack([layout.starts(strategy.restarts, seed=seed) for seed in seeds])
-    stacked = TrainingData.stack(data, device=models[0].train_X.device)
-    objective = Objective(structure, layout, stacked, tuple(seeds))
+        starts = torch.stack([objective.layout.starts(strategy.restarts, seed=seed) for seed in seeds])
     for model, found in zip(models, maximise(objective, starts, strategy, progress), strict=True):
         model.end(found)
     _factorise(models)
@@ -77,7 +69,31 @@ def observe_together(
     most = max(map(len, starts))
     alike = torch.stack([start if len(start) == most else start[:1].expand(most, -1) for start in starts])
     fit_together(grown, seeds=[model.seed for model in models], inference=inference, starts=alike)
+    if models[0].sampler is not None:
+        sample_together(grown, models[0].sampler)
     return grown
+
+
+def sample_together(models: Sequence[BEGP], strategy: HMC) -> None:
+    """Replace the variational solution of every model by draws, as `model.sample` would."""
+    objective = _stacked(models, [model.begin(model.seed) for model in models])
+    chains, draws = models[0].chains, models[0].variational_draws
+    solutions = torch.stack([model.variational_solution for model in models])
+    sampled = sample_chains(objective, solutions, strategy, chains=chains, draws=draws)
+    for model, own in zip(models, sampled, strict=True):
+        model.take_draws(own, strategy)
+    _factorise(models)
+
+
+def _stacked(models: Sequence[BEGP], data: Sequence[TrainingData]) -> Objective:
+    structure, levels, device = models[0].structure, data[0].levels, models[0].train_X.device
+    if any(
+        (m.structure, d.levels, m.train_X.device) != (structure, levels, device)
+        for m, d in zip(models, data, strict=True)
+    ):
+        raise ModelError("Models that are fitted together need one kernel, embedding, device and number of levels.")
+    stacked = TrainingData.stack(data, device=device)
+    return Objective(structure, structure.layout(data[0]), stacked, tuple(model.seed for model in models))
 
 
 def _factorise(models: Sequence[BEGP]) -> None:

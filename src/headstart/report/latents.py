@@ -90,10 +90,9 @@ def _latents(
     levels = frame["level"].tolist()
     mean, sd = np.split(frame.drop(columns="level").to_numpy(), 2, axis=1)
     if label is not None and label not in levels:
-        family = surrogate.model.structure.embeddings[surrogate.problem.general.index(general)]
         levels = [*levels, label]
         mean = np.vstack([mean, np.zeros_like(mean[:1])])
-        sd = np.vstack([sd, np.full_like(sd[:1], float(family.is_random))])
+        sd = np.vstack([sd, np.full_like(sd[:1], float(surrogate.model.structure.is_random))])
     return levels, mean, sd
 
 
@@ -105,7 +104,7 @@ def _block(surrogate: Surrogate, general: str) -> slice:
 
 
 def _lengthscales(surrogate: Surrogate, general: str) -> Float[np.ndarray, " z"]:
-    scales = surrogate.model.hyperparameters()["kernel.log_latent_lengthscale"].exp()
+    scales = surrogate.model.variational_parameters()["kernel.log_latent_lengthscale"].exp()
     return scales[_block(surrogate, general)].detach().cpu().numpy()
 
 
@@ -129,24 +128,29 @@ def _principal_directions(
 def _similarities(
     surrogate: Surrogate, general: str, mean: Float[np.ndarray, "l z"], sd: Float[np.ndarray, "l z"], place: int
 ) -> Float[np.ndarray, " l"]:
-    """E_q[k(z_task, z_level)] / k(z, z), by quasi-Monte Carlo with the same draws for every level."""
+    """E_q[k(z_task, z_level)] / k(z, z) with the residual of each task, by quasi-Monte Carlo.
+
+    Every level has the same draws.
+    """
     model = surrogate.model
     dim = mean.shape[1]
     # The difference of two independent Gaussians is one: d ~ N(m_l - m_t, s_l^2 + s_t^2).
     eps = qmc.MultivariateNormalQMC(np.zeros(dim), rng=np.random.default_rng(0)).random(_DRAWS)
     difference = (mean - mean[place]) + np.sqrt(sd**2 + sd[place] ** 2) * eps[:, None, :]
-    joint = torch.zeros(
-        *difference.shape[:2], len(surrogate.problem.inputs) + sum(model.structure.latent_dims), dtype=torch.float64
-    )
     block = _block(surrogate, general)
     offset = len(surrogate.problem.inputs)
+    size = offset + sum(model.structure.latent_dims)
+    joint = torch.zeros(*difference.shape[:2], size, dtype=torch.float64)
     joint[..., offset + block.start : offset + block.stop] = torch.from_numpy(difference)
     prefix = "kernel."
     parameters = {
         name.removeprefix(prefix): value.detach().cpu()
-        for name, value in model.hyperparameters().items()
+        for name, value in model.variational_parameters().items()
         if name.startswith(prefix)
     }
     kernel, origin = model.structure.kernel, torch.zeros_like(joint[:, :1])
+    if kernel.knows_tasks:  # the other levels are other tasks, so their residuals have nothing in common
+        joint = torch.cat([joint, torch.ones_like(joint[..., : len(surrogate.problem.general)])], dim=-1)
+        origin = torch.cat([origin, torch.zeros_like(origin[..., : len(surrogate.problem.general)])], dim=-1)
     correlation = kernel.covariance(parameters, origin, joint) / kernel.variance(parameters, origin).unsqueeze(-1)
     return correlation.mean(0).squeeze(0).numpy()

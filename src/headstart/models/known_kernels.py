@@ -1,0 +1,36 @@
+"""Kernels by name."""
+
+from __future__ import annotations
+
+import gpytorch
+
+from headstart.errors import ProblemError
+from headstart.models.kernels import RBF, GPyTorchKernel, Kernel, Matern52
+from headstart.models.residual import TaskResidual
+
+_MATERN52, _RBF = Matern52(), RBF()
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel for kernel in (_MATERN52, _RBF, TaskResidual(_MATERN52), TaskResidual(_RBF))
+}
+# What the benchmark favours for tables: see docs/decisions.
+DEFAULT_KERNEL = "rbf+residual"
+
+
+def resolve_kernel(kernel: str | Kernel | gpytorch.kernels.Kernel) -> Kernel:
+    """The kernel of that name, one of ours, or a GPyTorch kernel, wrapped.
+
+    >>> resolve_kernel("rbf").name
+    'rbf'
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, gpytorch.kernels.Kernel):
+        return GPyTorchKernel(kernel)
+    if kernel not in KERNELS:
+        raise ProblemError(f"Unknown kernel {kernel!r}: choose one of {sorted(KERNELS)} or pass a GPyTorch kernel.")
+    return KERNELS[kernel]
+
+
+def has_name(kernel: Kernel) -> bool:
+    """Whether the kernel's name says all about it."""
+    return type(kernel) is type(KERNELS.get(kernel.name))
