@@ -10,7 +10,7 @@ import torch
 from headstart.errors import DataError, DataWarning, ProblemError, checked_whole
 from headstart.models import BEGP, HMC, LBFGS
 from headstart.models.inference import Inference
-from headstart.models.kernels import Kernel
+from headstart.models.kernels import GPyTorchKernel, Kernel
 from headstart.models.known_kernels import DEFAULT_KERNEL, resolve_kernel
 from headstart.models.state import model_class
 
@@ -22,8 +22,9 @@ _MOST_SAMPLED_ROWS = {"cpu": 400, "cuda": 2_000}
 
 def default_inference(model: BEGP) -> Inference:
     """Draws by HMC where they are affordable and there is something to draw."""
-    most = _MOST_SAMPLED_ROWS[model.train_X.device.type]
-    return HMC() if model.structure.is_random and len(model.train_X) <= most else LBFGS()
+    most = _MOST_SAMPLED_ROWS.get(model.train_X.device.type, _MOST_SAMPLED_ROWS["cpu"])
+    can_sample = model.structure.is_random and not isinstance(model.structure.kernel, GPyTorchKernel)
+    return HMC() if can_sample and len(model.train_X) <= most else LBFGS()
 
 
 def check_fit(

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from gpytorch.kernels import RBFKernel, ScaleKernel
 from problems import grid_of, negative_log_density, toy, toy_archive
 from scipy import stats
 
 from headstart.errors import ModelError, ProblemError
-from headstart.models import BEGP, EGP, HMC, NUTS
+from headstart.limits import default_inference
+from headstart.models import BEGP, EGP, HMC, LBFGS, NUTS
 from headstart.models.elbo import Structure, TrainingData
 from headstart.models.embedding import MeanFieldEmbedding
 from headstart.models.hmc import sample_chains
@@ -117,12 +119,54 @@ def test_observing_goes_on_from_the_solution_and_samples_again():
     assert grown.fit(seed=0).sampler is None
 
 
+def test_a_sampled_model_can_be_sampled_again():
+    once, twice = (three_tasks().fit(seed=0, inference="hmc") for _ in range(2))
+    twice.sample(HMC())
+    assert torch.equal(once.vector, twice.vector)
+
+
+def test_states_are_kept_from_the_second_half_of_the_chains():
+    """More draws than chains: several states of each, and the same last ones whatever the number."""
+    model = three_tasks().fit(seed=0)
+    structure, data = model.structure, model._data
+    objective = Objective(structure, structure.layout(data), data, (0,))
+    one, many = (
+        sample_chains(objective, model.vector[None], HMC(iterations=12), chains=8, draws=draws)[0] for draws in (8, 40)
+    )
+    assert torch.equal(many[:8], one)
+    assert len(many) == 40
+    assert len(many[:, 0].unique()) > 20
+
+
+def test_a_refused_state_changes_nothing():
+    model = three_tasks().fit(seed=0, inference="hmc")
+    before = model.posterior(grid_of(0, 3)).mixture_mean
+    with pytest.raises(ModelError, match="do not fit this model"):
+        model.adopt(torch.zeros(3, dtype=torch.float64))
+    assert model.sampler == HMC()
+    assert torch.equal(model.posterior(grid_of(0, 3)).mixture_mean, before)
+
+
+def test_a_state_dict_moves_the_draws_and_says_what_it_cannot():
+    X, Y, _ = toy_archive(seed=1, tasks=3, rows=5)
+    model, other = (BEGP(X, Y, {1: 3}, posterior_draws=16) for _ in range(2))
+    other.load_state_dict(model.fit(seed=0, inference="hmc").state_dict())
+    other.seed = model.seed
+    torch.testing.assert_close(other.posterior(X[:2]).mean, model.posterior(X[:2]).mean)
+    with pytest.raises(ModelError, match="without the solution they began from"):
+        other.observe(X[:1], Y[:1])
+
+
 def test_wrong_use_is_a_clear_error():
     X, Y, _ = toy_archive()
+    custom = ScaleKernel(RBFKernel(ard_num_dims=4))
+    with pytest.raises(ModelError, match="GPyTorch kernel"):
+        BEGP(X, Y, {1: 5}, kernel=custom).fit(inference="hmc")
+    assert default_inference(BEGP(X, Y, {1: 5}, kernel=custom)) == LBFGS()
     with pytest.raises(ModelError, match="point embedding has no posterior"):
         EGP(X, Y, {1: 5}).fit(inference="hmc")
     with pytest.raises(ModelError, match="HMC has no warm start"):
         BEGP(X, Y, {1: 5}).fit(seed=0).observe(X[:1], Y[:1], inference="hmc")
-    for options in ({"iterations": 0}, {"leapfrogs": 0}, {"step": 0.0}):
+    for options in ({"iterations": 0}, {"leapfrogs": 0}, {"step": 0.0}, {"step": np.inf}):
         with pytest.raises(ProblemError, match=next(iter(options))):
             HMC(**options)

@@ -6,7 +6,7 @@ from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 
 from headstart.models import BEGP
 from headstart.models.kernels import RBF, Kernel, Matern52
-from headstart.models.known_kernels import resolve_kernel
+from headstart.models.known_kernels import has_name, resolve_kernel
 from headstart.models.residual import TaskResidual
 
 BASES = {
@@ -82,3 +82,17 @@ def test_tasks_without_data_differ_by_the_residual():
     # The same task twice is one value; another one shares the surface alone.
     torch.testing.assert_close(covariance[:, 0, 1], covariance[:, 0, 0], rtol=1e-6, atol=1e-8)
     assert (covariance[:, 0, 2].square() <= own[:, 0] * own[:, 2] + 1e-9).all()
+
+
+def test_it_needs_no_numeric_input():
+    X = torch.tensor([[0.0], [0.0], [1.0], [2.0]])
+    model = BEGP(X, torch.tensor([[0.0], [0.1], [1.0], [2.0]]), {0: 3}, kernel="rbf+residual").fit(seed=0)
+    assert torch.isfinite(model.posterior(X).mixture_mean).all()
+
+
+def test_a_residual_around_a_kernel_of_ones_own_has_no_name():
+    class Own(RBF):
+        pass
+
+    assert has_name(TaskResidual(RBF()))
+    assert not has_name(TaskResidual(Own()))

@@ -120,3 +120,18 @@ def test_the_same_draws_as_one_by_one():
     # One that is updated goes on from its variational solution.
     grown = together[0].observe(torch.tensor([[0.5, 5.0]]), torch.tensor([[1.0]]))
     assert grown.sampler == strategy
+
+
+def test_models_of_any_length_keep_their_own_draws_units_and_sampler():
+    X, Y = archives(1)[0]
+    long = torch.cat([X] * 12), torch.cat([Y] * 12) + 0.01 * torch.randn(12 * len(Y), 1, dtype=torch.float64)
+    short, plain = (BEGP(X, Y, {1: 6}, latent_dim=2).fit(seed=0) for _ in range(2))
+    models = [short, BEGP(*long, {1: 6}, latent_dim=2).fit(seed=0)]
+    far = torch.tensor([[0.5, 0.0]]), torch.tensor([[100.0]])
+    models = [models[0].condition_on_observations(*far), models[1]]  # whose units are still those of the fit
+    scales = [model.scaling.scale.item() for model in models]
+    sample_together(models, HMC(iterations=2, leapfrogs=1))
+    assert [model.posterior_draws for model in models] == [64, 42] == [model.variational_draws for model in models]
+    assert [model.scaling.scale.item() for model in models] == scales
+    both = observe_together([plain, models[0]], [far[0], far[0]], [far[1], far[1]])
+    assert [model.sampler for model in both] == [None, HMC(iterations=2, leapfrogs=1)]

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from headstart.benchmark.systems import Trial
+from headstart.errors import ProblemError
 from headstart.models import BEGP, BGP, EGP
 from headstart.models.ensemble_model import EnsembleModel
 from headstart.models.inference import HMC, LBFGS, WARM, Adam
@@ -110,6 +111,10 @@ class SampledEmbeddingGP(EmbeddingGP):
     kernel: str = "rbf+residual"
     iterations: int = 12
     leapfrogs: int = 6
+
+    def __post_init__(self) -> None:
+        if self.draws is not None:
+            raise ProblemError("Chains begin from a fit by L-BFGS-B: leave draws out.")
 
     def begin(self, trials: Sequence[Trial], seeds: Sequence[int], *, device: str) -> Beliefs:
         """One batch of cold fits, then one of chains; what is learned later samples again by itself."""

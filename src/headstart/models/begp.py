@@ -43,7 +43,7 @@ from headstart.models.elbo import (
 from headstart.models.embedding import Embedding, SampledEmbedding, embedding_family
 from headstart.models.ensemble import Ensemble, Members
 from headstart.models.ensemble_model import EnsembleModel
-from headstart.models.hmc import sample_chains
+from headstart.models.hmc import check_can_sample, sample_chains
 from headstart.models.inference import (
     HMC,
     LBFGS,
@@ -179,6 +179,8 @@ class BEGP(EnsembleModel):
         strategy = resolve_inference(inference)
         optimiser = strategy if isinstance(strategy, LBFGS | Adam) else LBFGS()
         data = self.begin(seed)
+        if isinstance(strategy, HMC):
+            check_can_sample(self.structure)
         layout = self._layout
         if start is None:
             start = layout.starts(optimiser.restarts, seed=seed)
@@ -198,7 +200,8 @@ class BEGP(EnsembleModel):
 
         The solution is remembered: `observe` continues from it, and samples again.
         """
-        objective = Objective(self.structure, self._layout, self._data, (self.seed,))
+        structure = self._variational_structure
+        objective = Objective(structure, structure.layout(self._data), self._data, (self.seed,))
         start = self.variational_solution.unsqueeze(0)
         [draws] = sample_chains(objective, start, strategy, chains=self.chains, draws=self.variational_draws)
         self.take_draws(draws, strategy)
@@ -219,7 +222,10 @@ class BEGP(EnsembleModel):
         """The vector that the last fit found, also when draws have taken its place."""
         solution = self._fitted_vector if self.sampler is None else self.solution
         if solution is None or solution.dim() == 2:
-            raise ModelError("A model fitted by NUTS cannot be extended or sampled again: fit it with all rows.")
+            raise ModelError(
+                "A model that holds draws without the solution they began from (fitted by NUTS, or loaded from a state "
+                "dict) cannot be extended or sampled again: fit it with all rows."
+            )
         return solution
 
     def begin(self, seed: int) -> TrainingData:
@@ -227,6 +233,10 @@ class BEGP(EnsembleModel):
         self.seed = seed
         self.scaling = self._scaling_of_data()
         # A model sampled before is fitted anew like any other.
+        return self.resume()
+
+    def resume(self) -> TrainingData:
+        """The rows in the units that the model has, and its structure that of a fit: for those who sample it."""
         self._use_family(self.variational_family, self.variational_draws)
         return self._data
 
@@ -338,8 +348,7 @@ class BEGP(EnsembleModel):
 
     def variational_parameters(self) -> Parameters:
         """The same of the variational solution, also when draws by HMC have taken its place."""
-        families = (self.variational_family,) * len(self.general)
-        return replace(self.structure, embeddings=families).layout(self._data).unpack(self.variational_solution)
+        return self._variational_structure.layout(self._data).unpack(self.variational_solution)
 
     def embedding(self, column: int) -> tuple[Float[Tensor, "l z"], Float[Tensor, "l z"]]:
         """Mean and standard deviation of q(z) of the seen levels, in the order of `seen_levels`.
@@ -379,6 +388,11 @@ class BEGP(EnsembleModel):
             noise,
             tuple(len(table.seen) for table in self._levels),
         )
+
+    @property
+    def _variational_structure(self) -> Structure:
+        """The structure that fits have, also while draws have taken their place."""
+        return replace(self.structure, embeddings=(self.variational_family,) * len(self.general))
 
     @property
     def _layout(self) -> Layout:
@@ -477,14 +491,13 @@ class BEGP(EnsembleModel):
 
     def adopt(self, vector: Float[Tensor, "*s P"]) -> None:
         """Take parameters fitted elsewhere: a vector of them, or a row a draw of Z and hyperparameters."""
-        if vector.dim() == 2:
-            self._use_family(SampledEmbedding(), len(vector))
-        else:
-            self._use_family(self.variational_family, self.variational_draws)
-        self.solution, self.sampler = None, None
-        expected = self._layout.size
+        is_drawn = vector.dim() == 2
+        family = SampledEmbedding() if is_drawn else self.variational_family
+        expected = replace(self.structure, embeddings=(family,) * len(self.general)).layout(self._data).size
         if vector.shape[-1] != expected:
             raise ModelError(f"{vector.shape[-1]} parameters do not fit this model, it has {expected}.")
+        self._use_family(family, len(vector) if is_drawn else self.variational_draws)
+        self.solution, self.sampler = None, None
         self.vector = vector.detach().to(self.train_X).clone()
         self.forget()
         noise = observation_noise(self.hyperparameters(), self._data).mean() * self.scaling.scale**2

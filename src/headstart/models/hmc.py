@@ -14,17 +14,20 @@ such as the floor of the noise, reflect a chain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from headstart.errors import ModelError
-from headstart.models.elbo import section
+from headstart.models.elbo import Structure, section
 from headstart.models.embedding import PointEmbedding
 from headstart.models.inference import HMC, Objective
+from headstart.models.kernels import GPyTorchKernel
 from headstart.models.threads import threads_for
 from headstart.shapes import Float
 
@@ -55,7 +58,7 @@ class _Chance:
     """Random numbers for p models, each from a seed of its own: a model's draws do not depend on its company."""
 
     def __init__(self, seeds: Sequence[int], *, like: Tensor) -> None:
-        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        self._generators = [torch.Generator().manual_seed(int(seed)) for seed in seeds]
         self._like = like
 
     def normal(self, *shape: int) -> Float[Tensor, "p ..."]:
@@ -69,25 +72,32 @@ class _Chance:
         )
 
 
+def check_can_sample(structure: Structure) -> None:
+    """Refuse what has no posterior, or none that is known here."""
+    if not structure.is_random:
+        raise ModelError("A point embedding has no posterior to draw from: use BEGP, or fit with inference='lbfgs'.")
+    if isinstance(structure.kernel, GPyTorchKernel):
+        # Its parameters are raw: flat where it has no priors, and without the Jacobian where it has some.
+        raise ModelError("HMC does not know the prior of a GPyTorch kernel's parameters: fit with inference='lbfgs'.")
+
+
 def sample_chains(
     objective: Objective, vectors: Float[Tensor, "p P"], strategy: HMC, *, chains: int, draws: int
 ) -> Float[Tensor, "p {draws} P2"]:
     """Draws of (theta, Z) for each model of the objective, from its variational solution on.
 
-    Of each chain the last states are kept, evenly spaced over the second half. Draws follow the layout in which every
-    embedding is a point.
+    Of each chain the last state is kept, and as many before it as are needed, spread over the second half. Draws follow
+    the layout in which every embedding is a point.
     """
-    if not objective.structure.is_random:
-        raise ModelError("A point embedding has no posterior to draw from: use BEGP, or fit with inference='lbfgs'.")
+    check_can_sample(objective.structure)
     rows = objective.data.y.shape[-1]
     with torch.no_grad(), threads_for(len(vectors) * chains * rows**2):
         beginning = _beginning(objective, vectors, chains)
-        states = _run(beginning, strategy)
-        each = -(-draws // chains)
-        apart = max(strategy.iterations // 2 // each, 1)
-        kept = torch.cat(states[::-1][: each * apart : apart], dim=1)
-        # Where a chain has not made as many iterations, its states come again.
-        return kept.repeat(1, -(-draws // kept.shape[1]), 1)[:, :draws]
+        late = _run(beginning, strategy)[strategy.iterations // 2 :]
+        each = math.ceil(draws / chains)
+        # The last states first; where chains are too short for so many, states come again.
+        kept = [late[round(place)] for place in np.linspace(len(late) - 1, 0, each)]
+        return torch.cat(kept, dim=1)[:, :draws]
 
 
 def _run(beginning: _Beginning, strategy: HMC) -> list[Float[Tensor, "p c P"]]:

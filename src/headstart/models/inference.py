@@ -10,6 +10,7 @@ r"""How a model is fitted: strategies that turn an objective into parameters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -90,10 +91,12 @@ class HMC:
     step: float = 0.15
 
     def __post_init__(self) -> None:
-        checked_whole("iterations", self.iterations, low=1)
-        checked_whole("leapfrogs", self.leapfrogs, low=1)
-        if not self.step > 0:
-            raise ProblemError(f"step={self.step} must be above 0.")
+        # Plain numbers, which a saved file can hold.
+        object.__setattr__(self, "iterations", checked_whole("iterations", self.iterations, low=1))
+        object.__setattr__(self, "leapfrogs", checked_whole("leapfrogs", self.leapfrogs, low=1))
+        object.__setattr__(self, "step", float(self.step))
+        if not 0 < self.step < math.inf:
+            raise ProblemError(f"step={self.step} must be above 0, and finite.")
 
 
 Inference = LBFGS | Adam | NUTS | HMC

@@ -33,4 +33,7 @@ def resolve_kernel(kernel: str | Kernel | gpytorch.kernels.Kernel) -> Kernel:
 
 def has_name(kernel: Kernel) -> bool:
     """Whether the kernel's name says all about it."""
-    return type(kernel) is type(KERNELS.get(kernel.name))
+    known = KERNELS.get(kernel.name)
+    if isinstance(kernel, TaskResidual) and isinstance(known, TaskResidual):
+        return type(kernel.shared) is type(known.shared)
+    return type(kernel) is type(known)

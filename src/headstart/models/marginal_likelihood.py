@@ -127,7 +127,7 @@ def in_blocks(
 ) -> list[Tensor]:
     """The function of tensors that share a batch, some matrices at a time; the first tensor has rows and columns."""
     size = _matrices_at_once(tensors[0].shape[-2], tensors[0].device)
-    flat = (tensor.reshape(-1, *tensor.shape[len(batch) :]).split(size) for tensor in tensors)
+    flat = (tensor.reshape(batch.numel(), *tensor.shape[len(batch) :]).split(size) for tensor in tensors)
     blocks = [function(*block) for block in zip(*flat, strict=True)]
     return [torch.cat(parts).reshape(batch + parts[0].shape[1:]) for parts in zip(*blocks, strict=True)]
 

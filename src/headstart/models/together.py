@@ -50,7 +50,8 @@ def fit_together(
     [torch.Size([1, 1]), torch.Size([1, 1])]
     """
     strategy = inference or LBFGS()
-    objective = _stacked(models, [model.begin(seed) for model, seed in zip(models, seeds, strict=True)])
+    data = [model.begin(seed) for model, seed in zip(models, seeds, strict=True)]
+    objective = _stacked(models, data)
     if starts is None:
         starts = torch.stack([objective.layout.starts(strategy.restarts, seed=seed) for seed in seeds])
     for model, found in zip(models, maximise(objective, starts, strategy, progress), strict=True):
@@ -69,19 +70,20 @@ def observe_together(
     most = max(map(len, starts))
     alike = torch.stack([start if len(start) == most else start[:1].expand(most, -1) for start in starts])
     fit_together(grown, seeds=[model.seed for model in models], inference=inference, starts=alike)
-    if models[0].sampler is not None:
-        sample_together(grown, models[0].sampler)
+    for sampler in dict.fromkeys(model.sampler for model in models):
+        if sampler is not None:
+            sample_together([new for new, old in zip(grown, models, strict=True) if old.sampler == sampler], sampler)
     return grown
 
 
 def sample_together(models: Sequence[BEGP], strategy: HMC) -> None:
     """Replace the variational solution of every model by draws, as `model.sample` would."""
-    objective = _stacked(models, [model.begin(model.seed) for model in models])
-    chains, draws = models[0].chains, models[0].variational_draws
+    objective = _stacked(models, [model.resume() for model in models])
+    chains, draws = min(model.chains for model in models), max(model.variational_draws for model in models)
     solutions = torch.stack([model.variational_solution for model in models])
     sampled = sample_chains(objective, solutions, strategy, chains=chains, draws=draws)
     for model, own in zip(models, sampled, strict=True):
-        model.take_draws(own, strategy)
+        model.take_draws(own[: model.variational_draws], strategy)
     _factorise(models)
 
 
