@@ -96,6 +96,15 @@ def test_the_same_seed_gives_the_same_draws():
     assert not torch.equal(first.vector, other.vector)
 
 
+def test_progress_goes_on_while_chains_run():
+    told = []
+    model = three_tasks().fit(
+        seed=0, inference=HMC(iterations=3, leapfrogs=2), progress=lambda n, value: told.append(n)
+    )
+    assert told == sorted(told)
+    assert told[-3:] == [model.evaluations + gradients for gradients in (2, 4, 6)]
+
+
 def test_every_draw_has_its_own_hyperparameters():
     model = three_tasks().fit(seed=0, inference="hmc")
     assert model.vector.shape[0] == model.posterior_draws == 256

@@ -188,14 +188,14 @@ class BEGP(EnsembleModel):
         [found] = maximise(objective, start.unsqueeze(0), optimiser, progress)
         self.end(found)
         if isinstance(strategy, HMC):
-            self.sample(strategy)
+            self.sample(strategy, progress)
         if isinstance(strategy, NUTS):
             from headstart.models.nuts import sample_posterior
 
             self.adopt(sample_posterior(objective, found.vector, strategy))
         return self
 
-    def sample(self, strategy: HMC) -> None:
+    def sample(self, strategy: HMC, progress: Progress | None = None) -> None:
         """Replace the variational solution by draws of Z and the hyperparameters from their posterior.
 
         The solution is remembered: `observe` continues from it, and samples again.
@@ -203,7 +203,14 @@ class BEGP(EnsembleModel):
         structure = self._variational_structure
         objective = Objective(structure, structure.layout(self._data), self._data, (self.seed,))
         start = self.variational_solution.unsqueeze(0)
-        [draws] = sample_chains(objective, start, strategy, chains=self.chains, draws=self.variational_draws)
+
+        def report(gradients: int) -> None:
+            if progress is not None and self.elbo is not None:
+                progress(self.evaluations + gradients, self.elbo)
+
+        [draws] = sample_chains(
+            objective, start, strategy, chains=self.chains, draws=self.variational_draws, report=report
+        )
         self.take_draws(draws, strategy)
 
     def take_draws(self, draws: Float[Tensor, "s P"], strategy: HMC) -> None:

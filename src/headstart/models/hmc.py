@@ -82,25 +82,31 @@ def check_can_sample(structure: Structure) -> None:
 
 
 def sample_chains(
-    objective: Objective, vectors: Float[Tensor, "p P"], strategy: HMC, *, chains: int, draws: int
+    objective: Objective,
+    vectors: Float[Tensor, "p P"],
+    strategy: HMC,
+    *,
+    chains: int,
+    draws: int,
+    report: Callable[[int], None] = lambda gradients: None,
 ) -> Float[Tensor, "p {draws} P2"]:
     """Draws of (theta, Z) for each model of the objective, from its variational solution on.
 
     Of each chain the last state is kept, and as many before it as are needed, spread over the second half. Draws follow
-    the layout in which every embedding is a point.
+    the layout in which every embedding is a point. `report` is told of the gradients so far, after each iteration.
     """
     check_can_sample(objective.structure)
     rows = objective.data.y.shape[-1]
     with torch.no_grad(), threads_for(len(vectors) * chains * rows**2):
         beginning = _beginning(objective, vectors, chains)
-        late = _run(beginning, strategy)[strategy.iterations // 2 :]
+        late = _run(beginning, strategy, report)[strategy.iterations // 2 :]
         each = math.ceil(draws / chains)
         # The last states first; where chains are too short for so many, states come again.
         kept = [late[round(place)] for place in np.linspace(len(late) - 1, 0, each)]
         return torch.cat(kept, dim=1)[:, :draws]
 
 
-def _run(beginning: _Beginning, strategy: HMC) -> list[Float[Tensor, "p c P"]]:
+def _run(beginning: _Beginning, strategy: HMC, report: Callable[[int], None]) -> list[Float[Tensor, "p c P"]]:
     """The state of every chain after each iteration."""
     density, scale = beginning.density, beginning.scale
     low, high = (torch.from_numpy(bound).to(scale) for bound in density.layout.bounds.T)
@@ -133,6 +139,7 @@ def _run(beginning: _Beginning, strategy: HMC) -> list[Float[Tensor, "p c P"]]:
         if iteration in adaptations and q.shape[1] > 1:
             scale = (scale * q.std(1).clamp_min(1e-3 * scale)).sqrt()
         states.append(q)
+        report((iteration + 1) * strategy.leapfrogs)
     return states
 
 
