@@ -14,6 +14,7 @@ from headstart.benchmark.contenders import (
     EmbeddingGP,
     LoneGP,
     RandomChoice,
+    SampledEmbeddingGP,
     current_rows,
 )
 from headstart.benchmark.experiments import Optimization, Regression
@@ -21,7 +22,7 @@ from headstart.benchmark.experiments.optimization import choose, history
 from headstart.benchmark.experiments.regression import SCORES, predict, scores_of
 from headstart.benchmark.systems import TableSystem, Trial, get_system
 from headstart.errors import ProblemError
-from headstart.models import EGP
+from headstart.models import BEGP, EGP, HMC
 from headstart.tasks import Problem
 
 SIZES = {"a": 4, "b": 7, "c": 6, "d": 6}
@@ -110,6 +111,21 @@ def test_adam_as_in_the_paper_learns_too() -> None:
     [frame] = Regression((0, 3)).run([toy()], adam, [0])
     assert np.isfinite(frame[[*SCORES]].to_numpy()).all()
     assert frame["rmse"][1] < frame["rmse"][0]
+
+
+def test_a_sampled_model_is_sampled_again_with_every_row() -> None:
+    contender = SampledEmbeddingGP(latent_dim=1, iterations=3, leapfrogs=2)
+    trial = toy()
+    [before] = contender.begin([trial], [0], device="cpu")
+    rows = trial.order_x[:2], trial.order_y[:2]
+    [after] = contender.learn([before], [trial], [0], [rows], 2)
+    for belief, count in ((before, 25), (after, 27)):
+        assert isinstance(belief, BEGP)
+        assert belief.sampler == HMC(iterations=3, leapfrogs=2)
+        assert len(belief.train_X) == count
+        assert belief.structure.kernel.name == "rbf+residual"
+    with pytest.raises(ProblemError, match="leave draws out"):
+        SampledEmbeddingGP(draws=1)
 
 
 def test_random_choice_predicts_nothing() -> None:

@@ -103,7 +103,7 @@ def _outcomes(
     calls = [joblib.delayed(_guarded)([job], device) for job in todo]
     try:
         yield from _on_cluster(calls) if on_cluster else _on_this_machine(calls, workers)
-    except Exception as error:
+    except Exception as error:  # joblib, loky and Ray each have errors of their own for a worker that is gone
         raise _PoolError(f"{type(error).__name__}: {error}") from error
 
 
