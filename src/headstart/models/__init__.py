@@ -7,6 +7,7 @@
 | elbo, inference | the training objective, and how it is maximised |
 | ensemble, moments | the posterior, one exact GP a draw of Z, and its Gaussian |
 | begp | BEGP and EGP |
+| mixture, alone | predictions and their scores, and a GP without legacy data to compare them with |
 | bgp, nuts | the paper's baseline, and the gold standard |
 """
 

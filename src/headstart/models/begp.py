@@ -23,6 +23,7 @@ from gpytorch.likelihoods import GaussianLikelihood
 from torch import Tensor
 
 from headstart.errors import DataError, ModelError, ProblemError
+from headstart.models.apart import TasksApart
 from headstart.models.checks import (
     checked_bounds,
     checked_noise,
@@ -81,8 +82,9 @@ class BEGP(EnsembleModel):
             the prior.
         train_Yvar: `n x 1` known noise variances; learned when left out.
         latent_dim: latent dimension, one for all general inputs or column -> dimension.
-        kernel: "matern52", "rbf", either with "+residual" for a term of each task alone, or any GPyTorch kernel over
-            [x, z_1, ..., z_G] (general inputs in column order).
+        kernel: "matern52", "rbf", either with "+residual" for a term of each task alone or "+tasks" for tasks that also
+            differ in size or may be unlike any other, or any GPyTorch kernel over [x, z_1, ..., z_G] (general inputs
+            in column order).
         embedding: "mean-field", "full", "point", or an `Embedding`.
         bounds: `2 x d` bounds of the inputs; from the data when left out. Rows may lie outside.
         posterior_draws: number S of draws of Z in the posterior; 64, fewer from 200 rows on, when left out. Models that
@@ -104,7 +106,7 @@ class BEGP(EnsembleModel):
 
     solution: Tensor | None
 
-    _derived = ("_ensemble", "_latent_tables")
+    _derived = ("_together", "_apart", "_ensemble", "_latent_tables")
     _default_embedding = "mean-field"
 
     def __init__(
@@ -406,13 +408,33 @@ class BEGP(EnsembleModel):
         return self.structure.layout(self._data)
 
     @cached_property
-    def _ensemble(self) -> Ensemble:
+    def _together(self) -> Ensemble:
+        """The ensemble in which no task is apart."""
         with torch.no_grad():
             return Ensemble.condition(self.members())
 
+    @cached_property
+    def _apart(self) -> TasksApart | None:
+        """Which tasks are apart in which draws, for kernels that hold it possible."""
+        share = self.structure.kernel.share_apart
+        if share == 0.0:
+            return None
+        with torch.no_grad():
+            return TasksApart.infer(self.members(), self._together, self._data.positions, share)
+
+    @cached_property
+    def _ensemble(self) -> Ensemble:
+        if self._apart is None or not self._apart.any_with_rows:
+            return self._together
+        members = self.members()
+        with torch.no_grad():
+            inputs = self._apart.mark(members.inputs, self._data.positions)
+            self.__dict__.pop("_together", None)  # a matrix a draw, and nobody asks for it again
+            return Ensemble.condition(replace(members, inputs=inputs))
+
     def use(self, ensemble: Ensemble) -> None:
         """Take the members as conditioned elsewhere."""
-        self.__dict__["_ensemble"] = ensemble
+        self.__dict__["_together"] = ensemble
 
     def members(self) -> Members:
         """The Gaussian processes of the posterior, one a draw of Z, before they are conditioned on the rows."""
@@ -461,6 +483,8 @@ class BEGP(EnsembleModel):
         latents = self._latents(tuple((positions.amax(0) + 1).tolist()))
         x = self.scaling.inputs(X[..., self._numeric]).reshape(batch * q, -1)
         joint = joint_inputs(x, positions, latents, with_levels=self.structure.kernel.knows_tasks)
+        if self._apart is not None:
+            joint = self._apart.mark(joint, positions)
         return joint.reshape(self.posterior_draws, batch, q, -1).transpose(0, 1)
 
     def _free_coordinates(self, X: Tensor) -> Bool[Tensor, " d2"]:

@@ -1,8 +1,8 @@
 r"""Kernels of the surrogate layer, over the concatenated inputs [x, z_1, ..., z_G].
 
 `Matern52` and `RBF` have one length scale a dimension and a closed-form gradient; `GPyTorchKernel` wraps any GPyTorch
-kernel; `residual.TaskResidual` adds a term for each task. Lengths are in units of the scaled inputs: x in [0, 1], z
-standard normal, y standardised.
+kernel; `residual.TaskResidual` adds a term for each task, and `task_kernel.TaskKernel` amplitudes. Lengths are in units
+of the scaled inputs: x in [0, 1], z standard normal, y standardised.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Kernel(ABC):
     name: str
     # Whether inputs are [x, z] or [x, z, levels], the positions of the levels of each general input.
     knows_tasks = False
+    # The prior probability that a task has nothing in common with the others, see `apart`.
+    share_apart = 0.0
 
     @abstractmethod
     def parameters(self, inputs: int, latents: int) -> dict[str, Parameter]:

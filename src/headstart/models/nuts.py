@@ -134,9 +134,12 @@ def log_density(target: Target, given: Given, vector: Float[Array, " P"]) -> Flo
     K = jnp.exp(p["kernel.log_outputscale"]) * _PROFILES[target.profile]((difference**2).sum(-1))
     if "kernel.log_residual_scale" in p:  # + [same task] s_r^2 k(r_r^2)
         same = (given.positions[:, None, :] == given.positions[None, :, :]).all(-1)
-        apart = (given.x[:, None, :] - given.x[None, :, :]) * jnp.exp(-p["kernel.log_residual_lengthscale"])
-        own = jnp.exp(p["kernel.log_residual_scale"]) * _PROFILES[target.profile]((apart**2).sum(-1))
+        in_x = (given.x[:, None, :] - given.x[None, :, :]) * jnp.exp(-p["kernel.log_residual_lengthscale"])
+        own = jnp.exp(p["kernel.log_residual_scale"]) * _PROFILES[target.profile]((in_x**2).sum(-1))
         K = K + jnp.where(same, own, 0.0)
+    if "kernel.amplitude_slope" in p:  # a a'^T * K
+        amplitude = jnp.exp(jnp.concatenate(rows, axis=-1) @ p["kernel.amplitude_slope"])
+        K = amplitude[:, None] * K * amplitude[None, :]
     noise = jnp.exp(p["log_noise"]) if "log_noise" in p else given.noise
     both = given.mask[:, None] & given.mask[None, :]
     K = jnp.where(both, K, 0.0) + jnp.diag(jnp.where(given.mask, noise, 1.0))

@@ -62,12 +62,17 @@ class TaskResidual(Kernel):
         right: Float[Tensor, "*#b n d"],
     ) -> Float[Tensor, "*b m n"]:
         """Both terms."""
+        shared, own, _ = self._terms(parameters, left, right)
+        return shared + own
+
+    def _terms(self, parameters: Parameters, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The shared term, the residual's, and which pairs are of one task."""
         left, left_own, left_levels = self._parts(parameters, left)
         right, right_own, right_levels = self._parts(parameters, right)
+        same = _same_task(left_levels, right_levels)
         own = self.shared.correlation(squared_distance(left_own, right_own))
         own = parameters["log_residual_scale"].exp()[..., None, None] * own
-        same = _same_task(left_levels, right_levels)
-        return self.shared.covariance(parameters, left, right) + torch.where(same, own, 0.0)
+        return self.shared.covariance(parameters, left, right), torch.where(same, own, 0.0), same
 
     def variance(self, parameters: Parameters, inputs: Float[Tensor, "*b m d"]) -> Float[Tensor, "*b m"]:
         """sigma_k^2 + sigma_r^2."""
@@ -89,10 +94,15 @@ class TaskResidual(Kernel):
             own,
             parameters["log_residual_scale"].exp().expand(batch),
             levels,
+            self.log_amplitude(parameters, inputs).expand(rows),
             noise.expand(rows),
             residual.expand(rows),
             self.shared.profile,
         )
+
+    def log_amplitude(self, parameters: Parameters, inputs: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n"]:
+        """log a of every row: the covariance of two rows is a a' times the two terms. Here it is 0."""
+        return inputs.new_zeros(()).expand(inputs.shape[:-1])
 
     @staticmethod
     def _parts(parameters: Parameters, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,11 +125,12 @@ class _ResidualLogDensity(torch.autograd.Function):
         own: Tensor,
         own_variance: Tensor,
         levels: Tensor,
+        log_amplitude: Tensor,
         noise: Tensor,
         residual: Tensor,
         profile: Profile,
     ) -> Tensor:
-        tensors = (U, variance, own, own_variance, levels, noise, residual)
+        tensors = (U, variance, own, own_variance, levels, log_amplitude, noise, residual)
         value, *gradients = in_blocks(lambda *block: _block(*block, profile=profile), tensors, U.shape[:-2])
         ctx.save_for_backward(*gradients)
         return value
@@ -127,11 +138,12 @@ class _ResidualLogDensity(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         refuse_second_derivatives()
-        U, variance, own, own_variance, noise, residual = ctx.saved_tensors
+        U, variance, own, own_variance, log_amplitude, noise, residual = ctx.saved_tensors
         scale = upstream[0]
         row = scale[..., None]
         matrix = row[..., None]
-        return matrix * U, scale * variance, matrix * own, scale * own_variance, None, row * noise, row * residual, None
+        of_terms = matrix * U, scale * variance, matrix * own, scale * own_variance
+        return *of_terms, None, row * log_amplitude, row * noise, row * residual, None
 
 
 def _block(
@@ -140,6 +152,7 @@ def _block(
     own: Float[Tensor, "m n x"],
     own_variance: Float[Tensor, " m"],
     levels: Float[Tensor, "m n g"],
+    log_amplitude: Float[Tensor, "m n"],
     noise: Float[Tensor, "m n"],
     residual: Float[Tensor, "m n"],
     *,
@@ -150,11 +163,16 @@ def _block(
     k, dk = profile(squared_distance(U, U))
     own_k, own_dk = (torch.where(same, part, 0.0) for part in profile(squared_distance(own, own)))
     v, w = variance[:, None, None], own_variance[:, None, None]
-    K = torch.addcmul(v * k, w, own_k)
+    amplitude = log_amplitude.exp()
+    # K = a a^T * (v k + w k_r) + noise
+    K = torch.addcmul(v * k, w, own_k).mul_(amplitude[:, :, None]).mul_(amplitude[:, None, :])
     K.diagonal(dim1=-2, dim2=-1).add_(noise)
     value, slope, weights = log_density_and_slope(K, residual)
-    grad_variance, grad_own_variance = (torch.linalg.vecdot(slope.flatten(1), part.flatten(1)) for part in (k, own_k))
     grad_noise = slope.diagonal(dim1=-2, dim2=-1).clone()
+    # 2 sum_j S_ij (K - noise)_ij, where the diagonal of S K is (K^-1 r * r - 1) / 2
+    grad_log_amplitude = weights * residual - 1.0 - 2.0 * grad_noise * noise
+    slope.mul_(amplitude[:, :, None]).mul_(amplitude[:, None, :])
+    grad_variance, grad_own_variance = (torch.linalg.vecdot(slope.flatten(1), part.flatten(1)) for part in (k, own_k))
     grad_own = pulled_back(own_dk.mul_(slope), own, w)
     grad_U = pulled_back(slope.mul_(dk), U, v)
-    return value, grad_U, grad_variance, grad_own, grad_own_variance, grad_noise, -weights
+    return value, grad_U, grad_variance, grad_own, grad_own_variance, grad_log_amplitude, grad_noise, -weights
