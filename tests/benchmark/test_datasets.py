@@ -20,6 +20,11 @@ DOCUMENTED = {
         {"ligand": 12, "base": 4, "solvent": 4},
         ["yield_pct", "cost_usd"],
     ),
+    "electrolyte_conductivity_sample": (
+        (280, 11),
+        {"salt": 4, "solvent_system": 8, "study": 11},
+        ["conductivity_ms_cm"],
+    ),
     "lpbf_density": ((1570, 15), {"alloy": 6, "study": 85}, ["relative_density_pct"]),
     "meltpool_geometry": ((1770, 16), {"alloy": 25, "study": 76}, []),
     "ocm_catalysts": (
@@ -33,6 +38,7 @@ DOCUMENTED = {
             "co2_yield_pct",
         ],
     ),
+    "openml_adaboost_sample": ((400, 7), {"dataset": 20, "imputation": 3}, ["accuracy"]),
     "pump_catalogue": (
         (511, 9),
         {"series": 9, "pump": 43},
@@ -123,3 +129,45 @@ def test_additive_shape_follows_its_seed() -> None:
 def test_the_table_has_the_fourteen_controls() -> None:
     assert len(CONTROLS) == 14
     assert set(datasets.load("ocm_catalysts")["catalyst"]) >= CONTROLS
+
+
+def test_the_electrolytes_are_pairs_with_twenty_different_measurements() -> None:
+    table = datasets.electrolyte_sample()
+    pair, inputs = ["salt", "solvent_system"], ["temperature_k", "salt_concentration", "fraction_1"]
+    assert table.groupby(pair).size().tolist() == [20] * 14
+    assert not table.isna().any(axis=None)
+    assert not table.duplicated([*pair, *inputs]).any()
+    assert table[["concentration_unit", "fraction_basis"]].drop_duplicates().to_numpy().tolist() == [["mol/kg", "mass"]]
+    # At most two solvents, so one fraction tells all; of a pure one it is the whole.
+    assert (table["fraction_1"] + table["fraction_2"] == 1).all()
+    assert (table["fraction_3"] == 0).all()
+    solvents = table["solvent_system"].str.split("+")
+    assert set(solvents.str.len()) == {1, 2}
+    assert (table.loc[solvents.str.len() == 1, "fraction_1"] == 1).all()
+    assert all(names == sorted(names) for names in solvents)
+    pd.testing.assert_series_equal(
+        10 ** table["log10_conductivity"], table["conductivity_ms_cm"], check_names=False, rtol=1e-12
+    )
+
+
+def test_the_boosting_runs_are_twenty_a_data_set_and_of_one_variant() -> None:
+    table = datasets.adaboost_sample()
+    assert table.groupby("dataset").size().tolist() == [20] * 20
+    assert not table.isna().any(axis=None)
+    assert not table.duplicated(["dataset", "learning_rate", "max_depth", "n_estimators"]).any()
+    assert set(table["boosting_variant"]) == {"SAMME.R"}
+    assert table["learning_rate"].between(0.01, 2).all()
+    assert table["max_depth"].between(1, 10).all()
+    assert table["n_estimators"].between(50, 500).all()
+    assert table["accuracy"].between(0, 1).all()
+    assert (table.groupby("dataset")["accuracy"].nunique() > 1).all()
+    pd.testing.assert_series_equal(
+        10 ** table["log10_learning_rate"], table["learning_rate"], check_names=False, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", ["electrolyte_conductivity_sample", "openml_adaboost_sample"])
+def test_sampled_rows_are_in_the_order_of_their_tasks(name: str) -> None:
+    table = datasets.load(name)
+    task = table[["salt", "solvent_system"] if "salt" in table else ["dataset"]].agg(" ".join, axis="columns")
+    assert (task != task.shift()).sum() == task.nunique()

@@ -6,23 +6,29 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
+import headstart
 from headstart.benchmark.contenders import (
     BayesianGP,
     Contender,
     EmbeddingGP,
+    Headstart,
     LoneGP,
     RandomChoice,
     SampledEmbeddingGP,
     current_rows,
+    general_columns,
+    legacy_rows,
+    unit_cube,
 )
 from headstart.benchmark.experiments import Optimization, Regression
-from headstart.benchmark.experiments.optimization import choose, history
-from headstart.benchmark.experiments.regression import SCORES, predict, scores_of
+from headstart.benchmark.experiments.optimization import choose, history, measure
+from headstart.benchmark.experiments.regression import GAUSSIAN_SCORES, SCORES, all_scores, predict, scores_of
 from headstart.benchmark.systems import TableSystem, Trial, get_system
 from headstart.errors import ProblemError
 from headstart.models import BEGP, EGP, HMC
+from headstart.models.mixture import Mixture
 from headstart.tasks import Problem
 
 SIZES = {"a": 4, "b": 7, "c": 6, "d": 6}
@@ -75,7 +81,7 @@ def test_scores_are_those_computed_one_by_one() -> None:
     assert scores["median_nlpd"] == pytest.approx(sorted(surprise)[100])
     assert scores["coverage"] == pytest.approx(inside / 201)
     assert 0 < inside < 201
-    assert tuple(scores) == SCORES
+    assert tuple(scores) == GAUSSIAN_SCORES
 
 
 def test_a_calibrated_prediction_covers_eighty_percent_and_costs_the_entropy() -> None:
@@ -84,6 +90,56 @@ def test_a_calibrated_prediction_covers_eighty_percent_and_costs_the_entropy() -
     assert scores["coverage"] == pytest.approx(0.8, abs=0.01)
     assert scores["nlpd"] == pytest.approx(stats.norm(3.0, 2.0).entropy(), abs=0.02)
     assert scores["rmse"] == pytest.approx(2.0, rel=0.02)
+
+
+def mixture(points: int) -> Mixture:
+    random = np.random.default_rng(2)
+    return Mixture(random.normal(size=(3, points)), np.exp(random.normal(size=(3, points)) - 1))
+
+
+def test_scores_of_a_mixture_are_those_computed_one_by_one() -> None:
+    predicted, y = mixture(40), np.random.default_rng(3).normal(size=40)
+    surprise, inside, distance = [], {50: 0, 80: 0, 95: 0}, []
+    for t, each in enumerate(y):
+        parts = [NormalDist(m, s) for m, s in zip(predicted.mean[:, t], predicted.sd[:, t], strict=True)]
+        surprise.append(-np.log(np.mean([part.pdf(each) for part in parts])))
+        for percent in inside:
+            low, high = (
+                optimize.brentq(lambda v, p=p, parts=parts: np.mean([part.cdf(v) for part in parts]) - p, -40, 40)
+                for p in (0.5 - percent / 200, 0.5 + percent / 200)
+            )
+            inside[percent] += low <= each <= high
+        # Both sides of the outcome, by the trapezoidal rule.
+        v = np.concatenate([np.linspace(-15, each, 3001), np.linspace(each, 15, 3001)])
+        below = np.mean([stats.norm.cdf(v, part.mean, part.stdev) for part in parts], axis=0)
+        distance.append(np.trapezoid((below - (np.arange(6002) > 3000)) ** 2, v))
+    scores = all_scores(y, predicted)
+    assert tuple(scores) == SCORES
+    assert scores["mixture_nlpd"] == pytest.approx(np.mean(surprise))
+    assert scores["crps"] == pytest.approx(np.mean(distance), rel=1e-4)
+    for percent, count in inside.items():
+        assert scores[f"covered_{percent}"] == pytest.approx(count / 40)
+    assert 0 < inside[50] < inside[80] < inside[95] < 40
+    assert {name: scores[name] for name in GAUSSIAN_SCORES} == scores_of(y, *predicted.moments)
+
+
+def test_of_one_normal_the_mixtures_scores_are_the_gaussians() -> None:
+    random = np.random.default_rng(4)
+    y, mean, sd = random.normal(size=300), random.normal(size=300), np.exp(random.normal(size=300))
+    scores = all_scores(y, Mixture(mean[None], sd[None]))
+    assert scores["mixture_nlpd"] == pytest.approx(scores["nlpd"])
+    assert scores["covered_80"] == scores["coverage"]
+
+
+def test_outcomes_of_the_mixture_are_covered_as_often_as_it_says() -> None:
+    predicted, random = mixture(20_000), np.random.default_rng(5)
+    which = random.integers(3, size=20_000), np.arange(20_000)
+    y = predicted.mean[which] + predicted.sd[which] * random.standard_normal(20_000)
+    scores = all_scores(y, predicted)
+    for percent in (50, 80, 95):
+        assert scores[f"covered_{percent}"] == pytest.approx(percent / 100, abs=0.01)
+    # No normal costs less than the truth.
+    assert scores["mixture_nlpd"] < scores["nlpd"]
 
 
 # Regression
@@ -134,6 +190,22 @@ def test_random_choice_predicts_nothing() -> None:
     assert frame[[*SCORES]].isna().all(axis=None)
 
 
+def test_predictions_of_a_model_are_the_mixture_of_its_draws() -> None:
+    trial = toy()
+    [model] = EmbeddingGP(latent_dim=2).begin([trial], [0], device="cpu")
+    assert isinstance(model, BEGP)
+    points = trial.x[::40]
+    predicted = predict(model, trial, points)
+    X, _ = current_rows(trial, (points, np.zeros(len(points))))
+    posterior = model.posterior(X, observation_noise=True)
+    assert predicted.mean.shape == (posterior.mean.shape[-3], len(points))
+    assert len(predicted.mean) > 1
+    mean, sd = predicted.moments
+    # The model maximises what is to be minimised.
+    np.testing.assert_allclose(mean, -posterior.mixture_mean.detach().flatten(), rtol=1e-6)
+    np.testing.assert_allclose(sd**2, posterior.mixture_variance.detach().flatten(), rtol=1e-5)
+
+
 @pytest.mark.parametrize("contender", [POINT, LoneGP()], ids=["EGP", "GP"])
 def test_rows_teach(contender: Contender) -> None:
     """Ten rows of a smooth function leave a small part of its range to err by."""
@@ -166,15 +238,14 @@ def test_the_lone_gp_is_a_gp_of_the_current_rows(trial: Trial) -> None:
     [model] = LoneGP().learn([None], [trial], [4], [(x, y)], count)
     assert isinstance(model, EGP)
     points, outcomes = trial.judged(count)
-    judged, mean, sd = predict(model, trial, points, outcomes)
-    assert np.array_equal(judged, outcomes)
+    mean, sd = predict(model, trial, points).moments
     # The model maximises: its units are those of -y where small outcomes are good, which changes no prediction.
     by_hand, sd_by_hand = gp_by_hand(model, x, trial.sign * y, points)
     np.testing.assert_allclose(mean, trial.sign * by_hand, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(sd, sd_by_hand, rtol=1e-4, atol=1e-8)
     # The experiment's frame scores the same predictions.
     [frame] = Regression((2, count)).run([trial], LoneGP(), [4])
-    expected = scores_of(outcomes, trial.sign * by_hand, sd_by_hand)
+    expected = all_scores(outcomes, Mixture(trial.sign * by_hand[None], sd_by_hand[None]))
     for score in SCORES:
         assert frame[score][1] == pytest.approx(expected[score], rel=1e-3), score
 
@@ -347,6 +418,138 @@ def test_history_counts_from_the_first_evaluation() -> None:
     assert frame["best"].tolist() == [0.5, 0.5, 0.1, 0.1]
     np.testing.assert_allclose(frame["regret"], [1.5, 1.5, 1.1, 1.1])
     np.testing.assert_allclose(frame["normalised_regret"], [0.75, 0.75, 0.55, 0.55])
+
+
+def test_regret_has_no_unit_where_all_outcomes_are_the_same() -> None:
+    frame = history(replace(trial_of("a"), optimum=0.0, spread=0.0), np.zeros(3), [0.1] * 3)
+    assert frame["regret"].tolist() == [0.0] * 3
+    assert frame["normalised_regret"].isna().all()
+
+
+# Noise
+
+
+def noisy(seed: int = 0) -> Trial:
+    return get_system("noisy").trial("current", seed)
+
+
+def test_measurements_scatter_and_a_seed_repeats_them() -> None:
+    trial, truth = noisy(), np.full(4000, 2.0)
+    first = measure(trial, truth, seed=1)
+    assert np.array_equal(first, measure(trial, truth, seed=1))
+    assert not np.array_equal(first, measure(trial, truth, seed=2))
+    assert first.mean() == pytest.approx(2, abs=0.02)
+    assert first.std() == pytest.approx(0.3, rel=0.05)
+    assert np.array_equal(measure(toy(), truth, seed=1), truth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listener(RandomChoice):
+    """Chooses at random and keeps the rows it was told."""
+
+    label: str = "listener"
+    told: list = field(default_factory=list, compare=False)
+
+    def learn(self, beliefs, trials, seeds, rows, new):
+        self.told[:] = rows
+        return beliefs
+
+
+def test_methods_are_told_measurements_and_regret_counts_the_truth() -> None:
+    trial, contender = noisy(), Listener()
+    [frame] = Optimization(8).run([trial], contender, [3])
+    [(x, y)] = contender.told  # before the last evaluation
+    assert trial.function is not None
+    np.testing.assert_allclose(frame["outcome"][:7], trial.function(x), atol=1e-12)
+    errors = y - frame["outcome"][:7]
+    assert (errors != 0).all()
+    assert len(set(errors.round(9))) == 7
+    assert 0.1 < errors.std() < 0.6
+    np.testing.assert_allclose(frame["regret"], frame["outcome"].cummin() - trial.optimum, atol=1e-12)
+    assert (frame["regret"] >= -1e-9).all()
+
+
+def test_predictions_are_judged_by_noisy_measurements() -> None:
+    trial = noisy()
+    assert trial.judged_y is not None
+    [frame] = Regression((10,)).run([trial], LoneGP(), [0])
+    [model] = LoneGP().learn([None], [trial], [0], [(trial.order_x, trial.order_y)], 10)
+    assert model is not None
+    expected = all_scores(trial.judged_y, predict(model, trial, trial.x))
+    for score in SCORES:
+        assert frame[score][0] == pytest.approx(expected[score], rel=1e-6), score
+
+
+# Several general inputs
+
+
+def several() -> Trial:
+    """Five combinations of two machines and three materials; that of b and 2 is held out."""
+    random, rows = np.random.default_rng(1), []
+    for machine, material in [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2)]:
+        x = random.random(6)
+        y = np.sin(4 * x) + 0.4 * material + (1.5 * x if machine == "b" else 0)
+        rows.append(pd.DataFrame({"machine": machine, "material": material, "x": x, "y": y}))
+    problem = Problem(inputs=["x"], general=["machine", "material"], objective="y")
+    return TableSystem("several", pd.concat(rows), problem).trial("b + 2", seed=0)
+
+
+def test_rows_have_the_codes_of_all_general_inputs() -> None:
+    trial = several()
+    X, Y = legacy_rows(trial)
+    assert np.array_equal(X.numpy(), np.column_stack([trial.legacy_x, trial.legacy_codes]))
+    assert np.array_equal(Y[:, 0].numpy(), trial.legacy_y)
+    assert current_rows(trial, (trial.x, trial.y))[0][:, 1:].tolist() == [[1, 1]] * 6
+    assert general_columns(trial) == {1: 2, 2: 3}
+    assert unit_cube(trial).tolist() == [[0.0] * 3, [1.0] * 3]
+    assert general_columns(trial.combined()) == {1: 5}
+    assert unit_cube(trial.combined()).tolist() == [[0.0] * 2, [1.0] * 2]
+
+
+@pytest.mark.parametrize(("is_separate", "levels"), [(True, (2, 3)), (False, (5,))])
+def test_headstart_embeds_general_inputs_separately_or_as_one(is_separate: bool, levels: tuple[int, ...]) -> None:
+    contender = Headstart(latent_dim=1, is_separate=is_separate)
+    trial = contender.sees(several())
+    [model] = contender.begin([trial], [0], device="cpu")
+    assert isinstance(model, BEGP)
+    assert tuple(general_columns(trial).values()) == levels
+    assert model.train_X.shape == (24, 1 + len(levels))
+    assert model.sampler == HMC()  # as `headstart.fit` does with so few rows
+    [grown] = contender.learn([model], [trial], [0], [(trial.order_x[:2], trial.order_y[:2])], 2)
+    assert isinstance(grown, BEGP)
+    assert grown.train_X[24:, 1:].tolist() == [[float(code) for code in trial.current_codes]] * 2
+    assert grown.sampler == HMC()
+
+
+@pytest.mark.parametrize("contender", [POINT, LoneGP(), RandomChoice()], ids=lambda contender: contender.label)
+def test_several_general_inputs_run_in_both_experiments(contender: Contender) -> None:
+    trial = several()
+    [frame] = Optimization(2).run([trial], contender, [0])
+    assert frame["outcome"].isin(trial.y).all()
+    [frame] = Regression((2,)).run([trial], contender, [0])
+    assert np.isfinite(frame[[*SCORES]]).all(axis=None) or isinstance(contender, RandomChoice)
+
+
+def test_of_several_general_inputs_most_methods_make_one() -> None:
+    trial = several()
+    for contender in (LoneGP(), RandomChoice(), QUICK_BGP, Headstart(is_separate=False)):
+        assert contender.sees(trial).current_codes == (4,)
+    for contender in (POINT, Headstart()):
+        assert contender.sees(trial).current_codes == (1, 1)
+
+
+def test_headstart_is_the_default_surrogate() -> None:
+    """The same kernel, latents and inference as `headstart.fit` chooses for the same rows."""
+    trial = several()
+    frame = pd.DataFrame({"x": trial.legacy_x[:, 0], "y": trial.legacy_y})
+    frame = frame.assign(machine=[f"m{g}" for g in trial.legacy_codes[:, 0]], material=trial.legacy_codes[:, 1])
+    problem = Problem(inputs={"x": (0, 1)}, general=["machine", "material"], objective="y")
+    default = headstart.fit(frame, problem, seed=0).model
+    [model] = Headstart().begin([trial], [0], device="cpu")
+    assert isinstance(model, BEGP)
+    assert model.structure.kernel.name == default.structure.kernel.name
+    assert model.structure.latent_dims == default.structure.latent_dims
+    assert model.sampler == default.sampler
 
 
 # Random choice

@@ -1,4 +1,4 @@
-"""Systems are the paper's: formulas and recipes written again here, and tables of which one task is held out."""
+"""Systems: formulas and recipes written again here, tables of which a task is held out, and families that mislead."""
 
 import math
 from functools import cache
@@ -10,17 +10,28 @@ from scipy import optimize
 from scipy.spatial.distance import pdist
 
 from headstart.benchmark import datasets
-from headstart.benchmark.systems import FunctionSystem, TableSystem, Trial, get_system, system_names
+from headstart.benchmark.systems import (
+    FunctionSystem,
+    GeneratedSystem,
+    TableSystem,
+    Trial,
+    get_system,
+    system_names,
+)
 from headstart.benchmark.systems.tables import sampled
 from headstart.errors import DataError
 from headstart.tasks import Problem
 
 FUNCTIONS = ["toy-paper", "toy-fresh", "forrester-paper", "forrester-fresh"]
-TABLES = [name for name in system_names() if name not in FUNCTIONS]
+GENERATED = ["unrelated", "inverted", "outlier", "offset-scale", "noisy"]
+TABLES = [name for name in system_names() if name not in [*FUNCTIONS, *GENERATED]]
+SEVERAL = {"suzuki": 12, "cn-coupling": 8, "arylation": 1, "electrolytes": 1}  # rows of the least task held out
 LOW_FIDELITY = [0.5, 10.0, -5.0]
 
 each_function = pytest.mark.parametrize("name", FUNCTIONS)
 each_table = pytest.mark.parametrize("name", TABLES)
+each_generated = pytest.mark.parametrize("name", GENERATED)
+each_with_several = pytest.mark.parametrize("name", SEVERAL)
 
 
 # The families, as the paper writes them (section "Systems")
@@ -166,18 +177,20 @@ def test_an_unknown_family_or_variant_is_refused(family: str, variant: str) -> N
 
 @cache
 def expected_rows(name: str) -> pd.DataFrame:
-    """The system's rows as columns task, x0, x1, ..., y: complete, and the first of those that repeat their inputs."""
+    """The system's rows as columns task, g0, ..., x0, ..., y: complete, and the first that has these inputs."""
     system = get_system(name)
     assert isinstance(system, TableSystem)
-    [task], inputs = system.problem.general, [*system.problem.inputs]
-    table = system.table[[task, *inputs, system.problem.objective]]
+    general, inputs = [*system.problem.general], [*system.problem.inputs]
+    table = system.table[[*general, *inputs, system.problem.objective]]
     seen, rows = set(), []
     for row in table.itertuples(index=False):
         if not any(pd.isna(cell) for cell in row) and tuple(row[:-1]) not in seen:
             seen.add(tuple(row[:-1]))
             rows.append(row)
     frame = pd.DataFrame(rows)
-    frame.columns = ["task", *(f"x{i}" for i in range(len(inputs))), "y"]
+    levels = [f"g{i}" for i in range(len(general))]
+    frame.columns = [*levels, *(f"x{i}" for i in range(len(inputs))), "y"]
+    frame.insert(0, "task", [" + ".join(map(str, row)) for row in frame[levels].itertuples(index=False)])
     return frame
 
 
@@ -195,10 +208,11 @@ def is_row_of(x: np.ndarray, others: np.ndarray) -> np.ndarray:
 @each_table
 def test_every_task_is_held_out_of_the_others(name: str) -> None:
     system, whole = get_system(name), expected_rows(name)
-    assert set(system.tasks) == set(whole["task"].astype(str))
-    assert len(set(system.tasks)) == len(system.tasks)
+    tasks = [*whole["task"].unique()]
+    counts, kinds = whole["task"].value_counts(), whole.groupby("task")["y"].nunique()
+    assert [*system.tasks] == [task for task in tasks if counts[task] >= SEVERAL.get(name, 1) and kinds[task] > 1]
     sign = 1 if system.problem.goal == "maximize" else -1
-    rows = {str(task): (unit(frame, whole), frame["y"]) for task, frame in whole.groupby("task")}
+    rows = {task: (unit(frame, whole), frame["y"]) for task, frame in whole.groupby("task")}
     for held_out in system.tasks:
         trial = system.trial(held_out, seed=0)
         x, y = rows[held_out]
@@ -207,10 +221,10 @@ def test_every_task_is_held_out_of_the_others(name: str) -> None:
         assert trial.optimum == (max(y) if sign > 0 else min(y))
         assert trial.sign == sign
         assert trial.spread == pytest.approx(max(y) - min(y))
-        assert trial.spread > 0
+        assert (trial.spread > 0) == (y.nunique() > 1)
         assert trial.function is None
         # The legacy rows are all rows of the other tasks, in codes without gaps.
-        others = [task for task in system.tasks if task != held_out]
+        others = [task for task in tasks if task != held_out]
         assert trial.tasks == len(others)
         assert len(trial.legacy_y) + len(trial.y) == len(whole)
         assert np.array_equal(np.unique(trial.legacy_task), np.arange(len(others)))
@@ -243,7 +257,7 @@ def test_rows_that_were_learned_are_not_judged(name: str) -> None:
     system = get_system(name)
     for task in system.tasks[:6]:
         trial = system.trial(task, seed=3)
-        for count in (0, 1, 5, 8):
+        for count in (0, 1, 5, 7):
             x, y = trial.judged(count)
             assert len(x) == len(y) > 0
             assert not is_row_of(x, trial.order_x[:count]).any()
@@ -265,9 +279,231 @@ def test_a_seed_shuffles_the_order_of_learning_alone(name: str) -> None:
     assert [outcome[tuple(x)] for x in other.order_x] == other.order_y.tolist()
 
 
+# Several general inputs
+
+
+@each_with_several
+def test_codes_are_those_of_the_table(name: str) -> None:
+    """Equal levels have equal codes, different ones different codes, in legacy and current rows alike."""
+    system, whole = get_system(name), expected_rows(name)
+    levels = [column for column in whole if column.startswith("g")]
+    assert len(levels) > 1
+    for held_out in system.tasks[:10]:
+        trial = system.trial(held_out, seed=0)
+        is_current = (whole["task"] == held_out).to_numpy()
+        assert trial.legacy_levels is not None
+        assert np.array_equal(trial.legacy_codes, trial.legacy_levels)
+        assert trial.legacy_codes.shape == ((~is_current).sum(), len(levels))
+        for g, column in enumerate(levels):
+            legacy = whole.loc[~is_current, column]
+            pairs = {*zip(legacy, trial.legacy_codes[:, g], strict=True)}
+            assert len(pairs) == legacy.nunique() == len(np.unique(trial.legacy_codes[:, g]))
+            # Codes have no gaps, and a level that no legacy row has is the next one.
+            assert sorted(code for _, code in pairs) == [*range(len(pairs))]
+            [current] = whole.loc[is_current, column].unique()
+            assert trial.current_codes[g] == dict(pairs).get(current, len(pairs))
+
+
+def several(least: int = 1) -> TableSystem:
+    """Two machines and three materials; the third material is seen on machine b alone."""
+    table = pd.DataFrame(
+        {
+            "machine": [*"aaabbbb"],
+            "material": [1, 1, 2, 2, 3, 3, 1],
+            "x": [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.5],
+            "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
+        }
+    )
+    problem = Problem(inputs=["x"], general=["machine", "material"], objective="y")
+    return TableSystem("several", table, problem, least)
+
+
+def test_a_task_is_a_combination_of_levels() -> None:
+    system = several()
+    assert system.tasks == ("a + 1", "a + 2", "b + 2", "b + 3", "b + 1")
+    trial = system.trial("b + 1", seed=0)
+    assert trial.y.tolist() == [7.0]
+    assert trial.legacy_task.tolist() == [0, 0, 1, 2, 3, 3]
+    assert trial.legacy_codes.tolist() == [[0, 0], [0, 0], [0, 1], [1, 1], [1, 2], [1, 2]]
+    assert trial.current_codes == (1, 0)  # both levels are known, the combination is new
+
+
+def test_a_level_without_legacy_rows_comes_last() -> None:
+    trial = several().trial("b + 3", seed=0)
+    assert trial.legacy_codes.tolist() == [[0, 0], [0, 0], [0, 1], [1, 1], [1, 0]]
+    assert trial.current_codes == (1, 2)
+
+
+def test_small_tasks_are_legacy_but_not_held_out() -> None:
+    system = several(least=2)
+    assert system.tasks == ("a + 1", "b + 3")
+    assert system.trial("a + 1", seed=0).legacy_y.tolist() == [3.0, 4.0, 5.0, 6.0, 7.0]
+    with pytest.raises(DataError, match=r"no task 'b \+ 1'"):
+        system.trial("b + 1", seed=0)
+
+
+def test_combined_levels_are_one_general_input() -> None:
+    trial = several().trial("b + 1", seed=0)
+    combined = trial.combined()
+    assert combined.legacy_codes.tolist() == [[0], [0], [1], [2], [3], [3]]
+    assert combined.current_codes == (4,)
+    assert combined.legacy_levels is None
+    for name in ("legacy_x", "legacy_task", "legacy_y", "order_x", "order_y", "x", "y"):
+        assert getattr(combined, name) is getattr(trial, name)
+
+
+def test_of_one_general_input_the_task_is_the_level() -> None:
+    trial = get_system("pump").trial("double_suction", seed=0)
+    assert trial.legacy_codes[:, 0].tolist() == trial.legacy_task.tolist()
+    assert trial.current_codes == (trial.tasks,)
+
+
+# Generated families
+
+
+GRID = np.linspace(0, 1, 401)
+
+
+def functions(name: str, seed: int) -> list[np.ndarray]:
+    """The current task and its legacy tasks on the grid, without noise."""
+    random = np.random.default_rng([seed, GENERATED.index(name)])
+    return [f(GRID) for f in GeneratedSystem(name)._functions(random)]
+
+
+def correlations(name: str, seeds: range = range(20)) -> np.ndarray:
+    """Of legacy tasks with the current one, a row a seed."""
+    return np.array([np.corrcoef(functions(name, seed))[0, 1:] for seed in seeds])
+
+
+@each_generated
+def test_a_generated_trial_is_of_its_functions(name: str) -> None:
+    for seed in range(3):
+        trial = get_system(name).trial("current", seed)
+        current, *legacy = functions(name, seed)
+        assert trial.x[:, 0].tolist() == GRID.tolist()
+        np.testing.assert_allclose(trial.y, current, atol=1e-12)
+        assert trial.function is not None
+        np.testing.assert_allclose(trial.function(trial.x), current, atol=1e-12)
+        assert trial.legacy_task.tolist() == [t for t in range(5) for _ in range(8)]
+        assert (trial.sign, len(trial.order_y)) == (-1, 10)
+        assert ((trial.legacy_x >= 0) & (trial.legacy_x <= 1)).all()
+        if name != "noisy":
+            for task, values in enumerate(legacy):
+                is_its = trial.legacy_task == task
+                between = np.interp(trial.legacy_x[is_its, 0], GRID, values)
+                np.testing.assert_allclose(trial.legacy_y[is_its], between, atol=2e-3)
+            np.testing.assert_allclose(trial.order_y, trial.function(trial.order_x), atol=1e-12)
+            assert np.array_equal(trial.judged(3)[1], trial.y)
+
+
+@each_generated
+def test_the_optimum_of_a_generated_task_is_its_least_value(name: str) -> None:
+    for seed in range(4):
+        trial = get_system(name).trial("current", seed)
+        assert trial.function is not None
+        fine = trial.function(np.linspace(0, 1, 20_001)[:, None])
+        assert 0 <= fine.min() - trial.optimum + 1e-12 < 1e-5
+        assert trial.spread == pytest.approx(max(trial.y) - min(trial.y))
+
+
+@each_generated
+def test_a_seed_draws_the_same_generated_trial_again_and_another_seed_another(name: str) -> None:
+    first, again, other = (get_system(name).trial("current", seed) for seed in (4, 4, 5))
+    for part in ("legacy_x", "legacy_y", "order_y", "y", "judged_y"):
+        assert np.array_equal(getattr(first, part), getattr(again, part))
+        assert not np.array_equal(getattr(first, part), getattr(other, part))
+
+
+def test_generated_functions_are_draws_of_a_smooth_gp() -> None:
+    """Mean 0, variance 1, and the covariance of an RBF kernel of length scale 0.2."""
+    drawn = np.array([f for seed in range(150) for f in functions("unrelated", seed)])
+    assert drawn.mean() == pytest.approx(0, abs=0.08)
+    assert drawn.var() == pytest.approx(1, abs=0.08)
+    for lag in (40, 80, 160):  # 0.1, 0.2, 0.4
+        expected = np.exp(-((lag / 400 / 0.2) ** 2) / 2)
+        assert np.mean(drawn[:, lag:] * drawn[:, :-lag]) == pytest.approx(expected, abs=0.08)
+
+
+def test_unrelated_tasks_have_nothing_to_do_with_each_other() -> None:
+    found = correlations("unrelated", range(60))
+    assert abs(found.mean()) < 0.1
+    assert found.std() > 0.2  # a short function correlates with any other by chance
+
+
+def test_inverted_tasks_are_the_current_one_upside_down() -> None:
+    assert (correlations("inverted") < -0.7).all()
+    drawn = np.array([functions("inverted", seed) for seed in range(60)])
+    assert np.var(drawn[:, 1:] + drawn[:, :1]) == pytest.approx(0.04, rel=0.15)
+
+
+def test_one_of_the_tasks_is_an_outlier() -> None:
+    drawn = np.array([functions("outlier", seed) for seed in range(60)])
+    current, outlier, related = drawn[:, :1], drawn[:, 1], drawn[:, 2:]
+    assert related.shape[1] == 4
+    assert np.var(related - current) == pytest.approx(0.04, rel=0.15)
+    assert np.var(outlier) == pytest.approx(4, rel=0.25)
+    assert abs(correlations("outlier", range(60))[:, 0].mean()) < 0.2
+
+
+def test_tasks_of_offset_and_scale_are_affine_maps_of_each_other() -> None:
+    slopes, offsets = [], []
+    for seed in range(60):
+        current, *legacy = functions("offset-scale", seed)
+        for task in legacy:
+            slope, offset = np.polyfit(current, task, 1)
+            np.testing.assert_allclose(task, slope * current + offset, atol=1e-9)
+            assert 0.1 <= slope <= 10  # a ratio of two slopes from 0.3 to 3
+            slopes.append(slope)
+            offsets.append(offset)
+    assert min(slopes) < 0.3
+    assert max(slopes) > 3
+    assert np.mean(np.log(slopes)) == pytest.approx(0, abs=0.4)
+    assert np.ptp(offsets) > 10
+
+
+def test_noisy_measurements_scatter_around_related_functions() -> None:
+    assert (correlations("noisy") > 0.7).all()
+    legacy, current, judged = [], [], []
+    for seed in range(60):
+        trial = get_system("noisy").trial("current", seed)
+        truth, *others = functions("noisy", seed)
+        assert trial.noise == 0.3
+        np.testing.assert_allclose(trial.y, truth, atol=1e-12)  # regret counts the function itself
+        x = trial.legacy_x[:, 0]
+        legacy.append(trial.legacy_y - [np.interp(x[i], GRID, others[trial.legacy_task[i]]) for i in range(40)])
+        current.append(trial.order_y - np.interp(trial.order_x[:, 0], GRID, truth))
+        x, y = trial.judged(5)
+        assert x is trial.x
+        judged.append(y - truth)
+    for noise in (legacy, current, judged):
+        assert np.mean(noise) == pytest.approx(0, abs=0.05)
+        assert np.var(noise) == pytest.approx(0.09, rel=0.15)
+    assert abs(np.corrcoef(np.ravel(judged)[:-1], np.ravel(judged)[1:])[0, 1]) < 0.05
+
+
+def test_an_unknown_generated_system_is_refused() -> None:
+    with pytest.raises(DataError, match=r"'hopeless'.*unrelated, inverted"):
+        GeneratedSystem("hopeless")
+
+
 def sizes(name: str) -> list[int]:
     system = get_system(name)
     return [len(system.trial(task, seed=0).y) for task in system.tasks]
+
+
+@each_table
+def test_no_task_that_is_held_out_is_flat(name: str) -> None:
+    system = get_system(name)
+    assert all(system.trial(task, seed=0).spread > 0 for task in system.tasks)
+
+
+def test_the_shapes_of_other_systems() -> None:
+    assert sizes("lpbf-sample") == [40] * 6
+    assert sizes("arylation") == [9] * 40  # eight of 48 yield nothing, and are legacy alone
+    assert sizes("electrolytes") == [20] * 14
+    assert sizes("adaboost") == [20] * 20
+    assert min(sizes("suzuki")) >= 12
+    assert min(sizes("cn-coupling")) >= 8
 
 
 def test_the_shapes_are_the_papers() -> None:

@@ -1,7 +1,7 @@
 """The methods that are compared: the paper's three models, a GP without legacy data, and random choice.
 
 A contender turns trials into models, all trials of a batch together, and each model is a BoTorch model of the current
-task: what it believes and what it would try next are read off in one way for all.
+task: what it believes and what it would try next are read off in one way for all. (`peers` has other systems.)
 """
 
 from __future__ import annotations
@@ -15,19 +15,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headstart.benchmark.beliefs import PeerBelief
 from headstart.benchmark.systems import Trial
 from headstart.errors import ProblemError
+from headstart.limits import default_inference
 from headstart.models import BEGP, BGP, EGP
 from headstart.models.ensemble_model import EnsembleModel
-from headstart.models.inference import HMC, LBFGS, WARM, Adam
+from headstart.models.inference import HMC, LBFGS, Adam
+from headstart.models.known_kernels import DEFAULT_KERNEL
 from headstart.models.together import fit_together, observe_together, sample_together
 from headstart.shapes import Float
 
 Rows: TypeAlias = tuple[Float[np.ndarray, "k d"], Float[np.ndarray, " k"]]
 """Inputs and outcomes of current rows, in the order they were learned."""
 
-Beliefs: TypeAlias = list[EnsembleModel | None]
-"""A model a trial; None where there is nothing to predict with."""
+Belief: TypeAlias = EnsembleModel | PeerBelief | None
+"""A model of the current task; None where there is nothing to predict with."""
+
+Beliefs: TypeAlias = list[Belief]
+"""One a trial."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,10 @@ class Contender(ABC):
     def settings(self) -> dict[str, Any]:
         """What was set, by name."""
         return {"kind": type(self).__name__, **asdict(self)}
+
+    def sees(self, trial: Trial) -> Trial:
+        """The trial as this method knows it: of several general inputs, most make one."""
+        return trial.combined()
 
     @abstractmethod
     def begin(self, trials: Sequence[Trial], seeds: Sequence[int], *, device: str) -> Beliefs:
@@ -69,7 +79,8 @@ class EmbeddingGP(Contender):
         """One batch of cold fits to the legacy rows."""
         models = [self._model(trial, device) for trial in trials]
         if self.draws is None:
-            fit_together(models, seeds=seeds, inference=LBFGS())
+            for alike in _alike([seen_levels(trial) for trial in trials]):
+                fit_together([models[i] for i in alike], seeds=[seeds[i] for i in alike], inference=LBFGS())
         else:
             for model, seed in zip(models, seeds, strict=True):
                 model.fit(seed=seed, inference=Adam(draws=self.draws))
@@ -82,11 +93,20 @@ class EmbeddingGP(Contender):
         added = [current_rows(trial, (x[-new:], y[-new:])) for trial, (x, y) in zip(trials, rows, strict=True)]
         models = [model for model in beliefs if isinstance(model, BEGP)]
         if self.draws is None:
-            return list(observe_together(models, [X for X, _ in added], [Y for _, Y in added], inference=WARM))
+            # Now the current task's levels have rows.
+            for alike in _alike([tuple(general_columns(trial).values()) for trial in trials]):
+                X, Y = ([added[i][part] for i in alike] for part in (0, 1))
+                for i, model in zip(alike, observe_together([models[i] for i in alike], X, Y), strict=True):
+                    models[i] = model
+            return list(models)
         grown = [model.condition_on_observations(X, Y) for model, (X, Y) in zip(models, added, strict=True)]
         for model, seed in zip(grown, seeds, strict=True):
             model.fit(seed=seed, inference=Adam(draws=self.draws))
         return list(grown)
+
+    def sees(self, trial: Trial) -> Trial:
+        """Each general input gets an embedding of its own."""
+        return trial
 
     def _model(self, trial: Trial, device: str) -> BEGP:
         X, Y = legacy_rows(trial)
@@ -94,7 +114,7 @@ class EmbeddingGP(Contender):
         return kind(
             X,
             Y,
-            {X.shape[-1] - 1: trial.tasks + 1},
+            general_columns(trial),
             latent_dim=self.latent_dim,
             kernel=self.kernel,
             embedding=self.embedding,
@@ -121,6 +141,32 @@ class SampledEmbeddingGP(EmbeddingGP):
         beliefs = super().begin(trials, seeds, device=device)
         strategy = HMC(iterations=self.iterations, leapfrogs=self.leapfrogs)
         sample_together([model for model in beliefs if isinstance(model, BEGP)], strategy)
+        return beliefs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headstart(EmbeddingGP):
+    """What `headstart.fit` does by default: sampled where that is affordable, fitted otherwise.
+
+    With `is_separate` each of several general inputs has an embedding of its own; without, their combinations have one.
+    """
+
+    label: str = "Headstart"
+    kernel: str = DEFAULT_KERNEL
+    is_separate: bool = True
+
+    def sees(self, trial: Trial) -> Trial:
+        """All general inputs, or one that combines them."""
+        return trial if self.is_separate else trial.combined()
+
+    def begin(self, trials: Sequence[Trial], seeds: Sequence[int], *, device: str) -> Beliefs:
+        """One batch of cold fits, and chains for those that are to be sampled."""
+        beliefs = super().begin(trials, seeds, device=device)
+        for alike in _alike([seen_levels(trial) for trial in trials]):
+            models = [model for i in alike if isinstance(model := beliefs[i], BEGP)]
+            sampled = [model for model in models if default_inference(model) == HMC()]
+            if sampled:
+                sample_together(sampled, HMC())
         return beliefs
 
 
@@ -153,7 +199,7 @@ class BayesianGP(Contender):
         return BGP(
             X,
             Y,
-            {X.shape[-1] - 1: trial.tasks + 1},
+            general_columns(trial),
             task=trial.tasks,
             kernel=self.kernel,
             bounds=unit_cube(trial),
@@ -181,7 +227,7 @@ class LoneGP(Contender):
         models = []
         for trial, told in zip(trials, rows, strict=True):
             X, Y = current_rows(trial, told)
-            general = {X.shape[-1] - 1: trial.tasks + 1}
+            general = general_columns(trial)
             models.append(EGP(X, Y, general, latent_dim=1, kernel=self.kernel, bounds=unit_cube(trial)))
         fit_together(models, seeds=seeds)
         return list(models)
@@ -204,23 +250,42 @@ class RandomChoice(Contender):
         return beliefs
 
 
-def legacy_rows(trial: Trial) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n 1"]]:
-    """Legacy rows as models take them: the task's code last, outcomes such that large is good."""
-    return _tensors(trial.legacy_x, trial.legacy_task, trial.sign * trial.legacy_y)
+def legacy_rows(trial: Trial) -> tuple[Float[Tensor, "n c"], Float[Tensor, "n 1"]]:
+    """Legacy rows as models take them: the codes of general inputs last, outcomes such that large is good."""
+    return _tensors(trial.legacy_x, trial.legacy_codes, trial.sign * trial.legacy_y)
 
 
-def current_rows(trial: Trial, rows: Rows) -> tuple[Float[Tensor, "k d+1"], Float[Tensor, "k 1"]]:
+def current_rows(trial: Trial, rows: Rows) -> tuple[Float[Tensor, "k c"], Float[Tensor, "k 1"]]:
     """Current rows likewise."""
     x, y = rows
-    return _tensors(x, np.full(len(x), trial.tasks), trial.sign * y)
+    return _tensors(x, np.tile(trial.current_codes, (len(x), 1)), trial.sign * y)
 
 
-def unit_cube(trial: Trial) -> Float[Tensor, "2 d"]:
-    """Bounds of [x, task]."""
-    bounds = torch.zeros(2, trial.x.shape[-1] + 1, dtype=torch.float64)
+def general_columns(trial: Trial) -> dict[int, int]:
+    """The columns of general inputs, and how many levels each has, the current task's included."""
+    largest = np.vstack([trial.legacy_codes, trial.current_codes]).max(0)
+    return {trial.x.shape[-1] + g: int(code) + 1 for g, code in enumerate(largest)}
+
+
+def seen_levels(trial: Trial) -> tuple[int, ...]:
+    """How many levels of each general input have legacy rows."""
+    return tuple(len(np.unique(codes)) for codes in trial.legacy_codes.T)
+
+
+def _alike(keys: Sequence[tuple[int, ...]]) -> list[list[int]]:
+    """The places of equal keys: models with as many levels can be trained as one batch."""
+    places: dict[tuple[int, ...], list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    return list(places.values())
+
+
+def unit_cube(trial: Trial) -> Float[Tensor, "2 c"]:
+    """Bounds of [x, general inputs]."""
+    bounds = torch.zeros(2, trial.x.shape[-1] + len(trial.current_codes), dtype=torch.float64)
     bounds[1] = 1.0
     return bounds
 
 
-def _tensors(x: np.ndarray, task: np.ndarray, y: np.ndarray) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(np.column_stack([x, task])), torch.from_numpy(y).unsqueeze(-1)
+def _tensors(x: np.ndarray, codes: np.ndarray, y: np.ndarray) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(np.column_stack([x, codes])), torch.from_numpy(y).unsqueeze(-1)

@@ -52,3 +52,23 @@ def additive_shape(seed: int = 0) -> pd.DataFrame:
     tasks = rng.choice(table["catalyst"].unique().tolist(), size=35, replace=False)
     rows = table[table["catalyst"].isin(tasks)].groupby("catalyst").sample(n=24, random_state=rng)
     return rows.sort_index().reset_index(drop=True)
+
+
+def adaboost_sample() -> pd.DataFrame:
+    """Twenty data sets of `openml_adaboost_sample`, twenty runs each, one boosting variant; learning rates in log10.
+
+    >>> adaboost_sample().groupby("dataset").size().unique().tolist()
+    [20]
+    """
+    table = load("openml_adaboost_sample")
+    return table.assign(log10_learning_rate=np.log10(table["learning_rate"]))
+
+
+def electrolyte_sample() -> pd.DataFrame:
+    """Salts in solvents with twenty measurements each, of `electrolyte_conductivity_sample`; conductivities in log10.
+
+    >>> electrolyte_sample().groupby(["salt", "solvent_system"]).size().unique().tolist()
+    [20]
+    """
+    table = load("electrolyte_conductivity_sample")
+    return table.assign(log10_conductivity=np.log10(table["conductivity_ms_cm"]))

@@ -1,11 +1,17 @@
 r"""Regression: how well is the current task predicted after 0, 1, 2, 3, 5, 10 of its rows?
 
-Predictions are the paper's Gaussian N(m, s^2) with the moments of the predictive distribution of y, noise included.
-After each number of rows, over the points that are judged:
+After each number of rows, over the points that are judged, of the paper's Gaussian N(m, s^2) with the moments of the
+predictive distribution of y, noise included:
 
     rmse, mae           of the mean
     nlpd, median_nlpd   mean and median of -log N(y | m, s^2)   (the paper's MNLP is the median)
     coverage            share of outcomes inside the central 80 % interval
+
+and of the predictive distribution itself, a mixture of normals where a model has draws:
+
+    mixture_nlpd            mean of -log p(y)
+    crps                    mean continuous ranked probability score
+    covered_50, _80, _95    shares of outcomes inside the central intervals
 """
 
 from __future__ import annotations
@@ -21,15 +27,19 @@ import pandas as pd
 import torch
 from scipy import stats
 
+from headstart.benchmark.beliefs import PeerBelief
 from headstart.benchmark.contenders import Contender, current_rows
 from headstart.benchmark.systems import Trial
 from headstart.errors import ProblemError, checked_whole
 from headstart.models.ensemble_model import EnsembleModel
+from headstart.models.mixture import Mixture
 from headstart.shapes import Float
 
 COUNTS = (0, 1, 2, 3, 5, 10)
 INTERVAL = 0.8
-SCORES = ("rmse", "mae", "nlpd", "median_nlpd", "coverage")
+GAUSSIAN_SCORES = ("rmse", "mae", "nlpd", "median_nlpd", "coverage")
+INTERVALS = (0.5, 0.8, 0.95)
+SCORES = (*GAUSSIAN_SCORES, "mixture_nlpd", "crps", *(f"covered_{interval:.0%}".rstrip("%") for interval in INTERVALS))
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,7 @@ class Regression:
         Scores are missing where nothing can be predicted, where a trial has no such number of rows to learn, and where
         it has none left to be judged by.
         """
+        trials = [contender.sees(trial) for trial in trials]
         found: list[list[dict[str, float]]] = [[] for _ in trials]
         started = time.perf_counter()
         beliefs, learned = contender.begin(trials, seeds, device=device), 0
@@ -75,23 +86,41 @@ class Regression:
             for frame in found:
                 frame.append({"rows": count})
             for i, trial, belief in zip(running, current, beliefs, strict=True):
-                scores = {} if belief is None else scores_of(*predict(belief, trial, *trial.judged(count)))
-                found[i][-1] |= {**scores, "seconds": seconds}
+                if belief is not None:
+                    x, y = trial.judged(count)
+                    found[i][-1] |= all_scores(y, predict(belief, trial, x))
+                found[i][-1] |= {"seconds": seconds}
             progress(step / len(self.counts))
             started = time.perf_counter()
         columns = ["rows", *SCORES, "seconds"]
         return [pd.DataFrame(frame).reindex(columns=columns) for frame in found]
 
 
-def predict(
-    belief: EnsembleModel, trial: Trial, x: Float[np.ndarray, "t d"], y: Float[np.ndarray, " t"]
-) -> tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"], Float[np.ndarray, " t"]]:
-    """Outcomes, and mean and standard deviation of their predictions, in the units of the outcomes."""
-    X, _ = current_rows(trial, (x, y))
+def predict(belief: EnsembleModel | PeerBelief, trial: Trial, x: Float[np.ndarray, "t d"]) -> Mixture:
+    """Predictions of measurements, in the units of the outcomes."""
+    if isinstance(belief, PeerBelief):
+        return belief.predict(x)
+    X, _ = current_rows(trial, (x, np.zeros(len(x))))
     with torch.no_grad():
         posterior = belief.posterior(X.to(belief.train_X).unsqueeze(-2), observation_noise=True)
-    mean = trial.sign * posterior.mixture_mean.cpu().numpy().reshape(-1)
-    return y, mean, posterior.mixture_variance.sqrt().cpu().numpy().reshape(-1)
+        mean, variance = (part.reshape(len(x), -1).T.cpu().numpy() for part in (posterior.mean, posterior.variance))
+    return Mixture(trial.sign * mean, np.sqrt(variance))
+
+
+def all_scores(y: Float[np.ndarray, " t"], predicted: Mixture) -> dict[str, float]:
+    """The scores of the Gaussian with the mixture's moments, and of the mixture."""
+    below = predicted.cdf(y)
+    tails = np.minimum(below, 1 - below)
+    covered = {
+        name: float(np.mean(tails >= 0.5 * (1 - interval)))
+        for name, interval in zip(SCORES[-len(INTERVALS) :], INTERVALS, strict=True)
+    }
+    return {
+        **scores_of(y, *predicted.moments),
+        "mixture_nlpd": float(-predicted.log_density(y).mean()),
+        "crps": float(predicted.crps(y).mean()),
+        **covered,
+    }
 
 
 def scores_of(

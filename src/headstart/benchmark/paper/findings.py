@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from headstart.benchmark.paper.figures import Tables
+from headstart.benchmark.markdown import pipe_table
 from headstart.benchmark.paper.plan import LATENT_DIMS, TRAINING_DRAWS
+from headstart.benchmark.tables import Tables
 
 # What the authors' own code reached in the `paper` variant, 10 seeds: median regret after 1, 2, 3, 5 and 10
 # evaluations, and mean negative log density with 0, 1, 2, 3, 5 and 10 current rows.
@@ -64,7 +65,7 @@ def _near_optimal(tables: Tables, systems: Sequence[str], evaluation: int, claim
         f"Median regret after {evaluation} evaluation{'s' * (evaluation > 1)}, as a share of the task's range; up to "
         f"{_NEAR} counts as near-optimal:"
     )
-    return Finding(claim, verdict, f"{text}\n\n{_markdown(found)}")
+    return Finding(claim, verdict, f"{text}\n\n{pipe_table(found)}")
 
 
 def _no_data(tables: Tables) -> Finding:
@@ -100,7 +101,7 @@ def _catastrophic(tables: Tables) -> Finding:
     return Finding(
         "EGP's log density is catastrophic, BEGP's is not.",
         _verdict(is_egp_bad and not bad, in_part if is_egp_bad else ""),
-        f"Mean negative log density:\n\n{_markdown(_wide(mean))}\n\n{text}\n\n{_markdown(worst)}",
+        f"Mean negative log density:\n\n{pipe_table(_wide(mean))}\n\n{text}\n\n{pipe_table(worst)}",
     )
 
 
@@ -138,7 +139,7 @@ def _no_worse_than_point(tables: Tables) -> Finding:
     return Finding(
         "BEGP's regret is no worse than EGP's on the real systems.",
         _verdict(bool(excess <= 0.01)),
-        f"{text}\n\n{_markdown(_wide(mean, 'evaluation'))}",
+        f"{text}\n\n{pipe_table(_wide(mean, 'evaluation'))}",
     )
 
 
@@ -165,7 +166,7 @@ def _any_dimension(tables: Tables) -> Finding:
     return Finding(
         "The model is robust to the latent dimension from 2 to 8.",
         _verdict(bool(regret <= _NEAR / 2 and density <= 0.5)),
-        f"{text}\n\n{_markdown(both)}",
+        f"{text}\n\n{pipe_table(both)}",
     )
 
 
@@ -188,7 +189,7 @@ def _one_draw(tables: Tables) -> Finding:
     return Finding(
         "One draw of Z a step is enough for training.",
         _verdict(bool(excess.median() <= 0.05)),
-        f"{text}\n\n{_markdown(_wide(mean))}",
+        f"{text}\n\n{pipe_table(_wide(mean))}",
     )
 
 
@@ -224,7 +225,7 @@ def targets(tables: Tables) -> str:
     table = pd.DataFrame(lines)
     missed = int((table[""] == "no").sum())
     title = f"Of {len(lines)} targets, BEGP misses {missed}:"
-    return f"{title}\n\n{_markdown(table.rename(columns={'': 'reached'}).set_index('system'))}"
+    return f"{title}\n\n{pipe_table(table.rename(columns={'': 'reached'}).set_index('system'))}"
 
 
 def against_the_authors(tables: Tables) -> str:
@@ -244,9 +245,8 @@ def _beside(title: str, ours: pd.Series, authors: Mapping[tuple[str, str], Seque
         mine = [ours.get((system, model, k), float("nan")) for k in at]
         lines.append({"system": system, "model": model, "code": "authors'", **dict(zip(at, theirs, strict=True))})
         lines.append({"system": system, "model": model, "code": "Headstart", **dict(zip(at, mine, strict=True))})
-    return (
-        f"{title} {', '.join(map(str, at))}:\n\n{_markdown(pd.DataFrame(lines).set_index(['system', 'model', 'code']))}"
-    )
+    table = pd.DataFrame(lines).set_index(["system", "model", "code"])
+    return f"{title} {', '.join(map(str, at))}:\n\n{pipe_table(table)}"
 
 
 def _pivot(frame: pd.DataFrame, value: str, systems: Sequence[str], how: str) -> pd.DataFrame:
@@ -259,20 +259,6 @@ def _pivot(frame: pd.DataFrame, value: str, systems: Sequence[str], how: str) ->
 def _wide(table: pd.DataFrame, step: str = "rows") -> pd.DataFrame:
     """Systems and models down, steps across."""
     return pd.DataFrame(table.stack().unstack(step))
-
-
-def _markdown(table: pd.DataFrame) -> str:
-    """A pipe table with three significant digits."""
-    flat = table.reset_index()
-    header = [str(column) for column in flat.columns]
-    lines = [header, ["---"] * len(header), *([_text(value) for value in row] for row in flat.itertuples(index=False))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return "" if pd.isna(value) else f"{value:.3g}"
-    return str(value)
 
 
 def _verdict(holds: bool, in_part: str = "") -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headstart.benchmark.paper.figures import Tables
 from headstart.benchmark.paper.findings import against_the_authors, findings, targets
 from headstart.benchmark.paper.plan import Scale
+from headstart.benchmark.tables import Tables
 
 _CAPTIONS = {
     "metamodel": "The model: general inputs are embedded, and a Gaussian process lives on inputs and latents.",

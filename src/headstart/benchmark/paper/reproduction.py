@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headstart.benchmark.execution import Progress, run_jobs
+from headstart.benchmark.execution import Progress
 from headstart.benchmark.jobs import Job
-from headstart.benchmark.paper.figures import FIGURES, Tables
+from headstart.benchmark.paper.figures import FIGURES
 from headstart.benchmark.paper.page import page
 from headstart.benchmark.paper.plan import PAPER, SMOKE, parts
 from headstart.benchmark.results import Results
-from headstart.errors import DataError, HeadstartError, ProblemError, did_you_mean
+from headstart.benchmark.running import check_names, results_in, run_lacking
+from headstart.benchmark.tables import Tables
+from headstart.errors import DataError
 from headstart.report.svg import save
 from headstart.writing import write_whole
 
@@ -52,24 +54,17 @@ def reproduce(
     """
     scale = SMOKE if smoke else PAPER
     planned = parts(scale)
-    _check("part", only, planned)
+    check_names("part", only, planned)
     labels = dict.fromkeys(job.contender.label for jobs in planned.values() for job in jobs)
-    _check("model", models, labels)
+    check_names("model", models, labels)
     wanted = [
         job
         for name, jobs in planned.items()
         for job in jobs
         if (not only or name in only) and (not models or job.contender.label in models)
     ]
-    results = Results(folder / "results")
-    try:
-        results.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HeadstartError(
-            f"The folder {folder} cannot be used: {error.strerror}. Give another with --folder."
-        ) from error
-    say(f"{len(wanted)} jobs, {len(results.missing(wanted))} without a result.")
-    run_jobs(wanted, results, workers=workers, device=device, ray=ray, progress=progress)
+    results = results_in(folder)
+    run_lacking(wanted, results, workers=workers, device=device, ray=ray, progress=progress, say=say)
     everything = [job for jobs in planned.values() for job in jobs]
     tables = _tables(results, everything)
     files, lacking = _draw(tables, folder)
@@ -103,10 +98,3 @@ def _draw(tables: Tables, folder: Path) -> tuple[list[Path], list[str]]:
         files.append(folder / f"{name}.svg")
         save(figure, files[-1])
     return files, lacking
-
-
-def _check(kind: str, names: Sequence[str], known: Collection[str]) -> None:
-    listed = ", ".join(map(repr, known))
-    for name in names:
-        if name not in known:
-            raise ProblemError(f"There is no {kind} {name!r}: choose from {listed}.{did_you_mean(name, known)}")

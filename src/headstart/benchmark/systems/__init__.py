@@ -1,7 +1,9 @@
 """The systems experiments run on, by name.
 
     functions  toy and Forrester, as the paper says (`fresh`) and as the authors' code ran them (`paper`)
-    tables     pump families, and the stand-ins of the paper's additive data: measured tables with a known best row
+    generated  families in which legacy data help little, or would mislead who trusts them
+    tables     pump families, the stand-ins of the paper's additive data and others: measured tables with a known best
+               row, some with several general inputs
 
 >>> system = get_system("additive")
 >>> len(system.tasks)
@@ -11,18 +13,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import pandas as pd
 
 from headstart.benchmark import datasets, pump
 from headstart.benchmark.systems.functions import FunctionSystem
+from headstart.benchmark.systems.generated import KINDS, GeneratedSystem
 from headstart.benchmark.systems.tables import TableSystem, sampled
 from headstart.benchmark.systems.trial import System, Trial
 from headstart.errors import DataError, did_you_mean
 from headstart.tasks import Problem
 
-__all__ = ["FunctionSystem", "System", "TableSystem", "Trial", "get_system", "system_names"]
+__all__ = ["FunctionSystem", "GeneratedSystem", "System", "TableSystem", "Trial", "get_system", "system_names"]
 
 _CATALYSTS = Problem(
     inputs=["temperature_c", "total_flow_ml_min", "ch4_o2_ratio", "ar_fraction"],
@@ -53,6 +56,29 @@ _CATALOGUE = Problem(
 )
 
 
+_SUZUKI = Problem(
+    inputs=["residence_time_s", "temperature_c", "catalyst_loading_mol_pct"],
+    general=["substrate_case", "ligand"],
+    objective="yield_pct",
+)
+_COUPLING = Problem(
+    inputs=["base_equivalents", "temperature_c", "residence_time_min"],
+    general=["nucleophile", "precatalyst", "base"],
+    objective="yield_pct",
+)
+_ARYLATION = Problem(
+    inputs=["concentration_m", "temperature_c"], general=["ligand", "base", "solvent"], objective="yield_pct"
+)
+_ELECTROLYTES = Problem(
+    inputs=["temperature_k", "salt_concentration", "fraction_1"],
+    general=["salt", "solvent_system"],
+    objective="log10_conductivity",
+)
+_BOOSTING = Problem(
+    inputs=["log10_learning_rate", "max_depth", "n_estimators"], general="dataset", objective="accuracy"
+)
+
+
 def _few_catalysts() -> pd.DataFrame:
     """The first six tasks of the additive shape, to try things out on."""
     table = datasets.additive_shape()
@@ -63,6 +89,19 @@ def _melt_pools() -> TableSystem:
     needed = [*_MELT_POOLS.inputs, _MELT_POOLS.objective]
     table = sampled(datasets.load("meltpool_geometry"), "alloy", 24, needed=needed)
     return TableSystem("meltpool", table, _MELT_POOLS)
+
+
+def _density() -> TableSystem:
+    """Forty builds of each alloy: the whole table is too large for most methods."""
+    table = sampled(datasets.load("lpbf_density"), "alloy", 40, needed=[*_DENSITY.inputs, _DENSITY.objective])
+    return TableSystem("lpbf-sample", table, _DENSITY)
+
+
+def _arylation() -> TableSystem:
+    """A quarter of the combinations of ligand, base and solvent, each with all its nine runs."""
+    table, general = datasets.load("direct_arylation"), [*_ARYLATION.general]
+    some = table[general].drop_duplicates().sample(48, random_state=0)
+    return TableSystem("arylation", table.merge(some, on=general), _ARYLATION)
 
 
 _SYSTEMS: dict[str, Callable[[], System]] = {
@@ -78,6 +117,13 @@ _SYSTEMS: dict[str, Callable[[], System]] = {
     "catalysts": lambda: TableSystem("catalysts", datasets.load("ocm_catalysts"), _CATALYSTS),
     "meltpool": _melt_pools,
     "lpbf-density": lambda: TableSystem("lpbf-density", datasets.load("lpbf_density"), _DENSITY),
+    "lpbf-sample": _density,
+    "suzuki": lambda: TableSystem("suzuki", datasets.load("suzuki_flow"), _SUZUKI, least=12),
+    "cn-coupling": lambda: TableSystem("cn-coupling", datasets.load("cn_coupling_flow"), _COUPLING, least=8),
+    "arylation": _arylation,
+    "electrolytes": lambda: TableSystem("electrolytes", datasets.electrolyte_sample(), _ELECTROLYTES),
+    "adaboost": lambda: TableSystem("adaboost", datasets.adaboost_sample(), _BOOSTING),
+    **{kind: partial(GeneratedSystem, kind) for kind in KINDS},
 }
 
 

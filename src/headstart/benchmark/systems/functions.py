@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from headstart.benchmark.systems.trial import System, Trial
+from headstart.benchmark.systems.trial import FamilySystem, Trial
 from headstart.errors import DataError
 from headstart.shapes import Float
 
@@ -75,7 +75,7 @@ _FAMILIES: dict[str, tuple[Family, Callable[[str, int], np.ndarray]]] = {
 
 
 @dataclass(frozen=True)
-class FunctionSystem(System):
+class FunctionSystem(FamilySystem):
     """One of the families in one of the variants.
 
     >>> system = FunctionSystem("forrester", "fresh")
@@ -100,15 +100,8 @@ class FunctionSystem(System):
         """Family and variant."""
         return f"{self.family}-{self.variant}"
 
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """There is one current task a seed."""
-        return ("current",)
-
-    def trial(self, task: str, seed: int) -> Trial:
+    def draw(self, seed: int) -> Trial:
         """Legacy and current rows at uniform inputs."""
-        if task not in self.tasks:
-            raise DataError(f"{self.name} has no task {task!r}: its only one is {self.tasks[0]!r}.")
         function, thetas_of = _FAMILIES[self.family]
         current, *legacy = thetas_of(self.variant, seed)
         random = np.random.RandomState(seed)
@@ -129,13 +122,13 @@ class FunctionSystem(System):
             x=GRID[:, None],
             y=values,
             function=eta,
-            optimum=_minimum(lambda x: function(x, current)),
+            optimum=minimum(lambda x: function(x, current)),
             spread=float(np.ptp(values)),
             sign=-1,
         )
 
 
-def _minimum(function: Callable[[np.ndarray], np.ndarray]) -> float:
+def minimum(function: Callable[[np.ndarray], np.ndarray]) -> float:
     """The smallest value on [0, 1]: the best point of the grid, refined between its neighbours."""
     best = int(function(GRID).argmin())
     around = GRID[max(best - 1, 0) : best + 2]

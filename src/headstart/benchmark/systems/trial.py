@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from headstart.errors import DataError
 from headstart.shapes import Float, Int
 
 
@@ -27,6 +28,10 @@ class Trial:
         optimum: the best outcome there is.
         spread: the range of the current task's outcomes, the unit of normalised regret.
         sign: +1 where large outcomes are good, -1 where small ones are.
+        noise: standard deviation of what is measured around `function`; regret counts the function itself.
+        judged_y: measurements at `x` that predictions are judged by, where they have noise.
+        legacy_levels: of a system with several general inputs, the level of each in the legacy rows.
+        current_levels: the levels that make the current task.
     """
 
     legacy_x: Float[np.ndarray, "n d"]
@@ -40,6 +45,24 @@ class Trial:
     optimum: float
     spread: float
     sign: int
+    noise: float = 0.0
+    judged_y: Float[np.ndarray, " m"] | None = None
+    legacy_levels: Int[np.ndarray, "n g"] | None = None
+    current_levels: tuple[int, ...] = ()
+
+    @property
+    def legacy_codes(self) -> Int[np.ndarray, "n g"]:
+        """The codes of every general input in the legacy rows; the task's own where there is one general input."""
+        return self.legacy_task[:, None] if self.legacy_levels is None else self.legacy_levels
+
+    @property
+    def current_codes(self) -> tuple[int, ...]:
+        """Those of the current task."""
+        return (self.tasks,) if self.legacy_levels is None else self.current_levels
+
+    def combined(self) -> Trial:
+        """The same for methods that know one general input: each combination of levels is a task of its own."""
+        return replace(self, legacy_levels=None, current_levels=())
 
     @property
     def tasks(self) -> int:
@@ -49,7 +72,7 @@ class Trial:
     def judged(self, learned: int) -> tuple[Float[np.ndarray, "t d"], Float[np.ndarray, " t"]]:
         """Where predictions are judged after that many rows: of a finite set, the rows that were not learned."""
         if self.function is not None:
-            return self.x, self.y
+            return self.x, self.y if self.judged_y is None else self.judged_y
         return self.order_x[learned:], self.order_y[learned:]
 
 
@@ -66,3 +89,22 @@ class System(ABC):
     @abstractmethod
     def trial(self, task: str, seed: int) -> Trial:
         """The trial of one held-out task; the seed draws whatever is random about it."""
+
+
+class FamilySystem(System):
+    """A family of functions, of which each seed draws one current task and its legacy tasks."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """There is one current task a seed."""
+        return ("current",)
+
+    def trial(self, task: str, seed: int) -> Trial:
+        """Legacy and current rows at uniform inputs."""
+        if task not in self.tasks:
+            raise DataError(f"{self.name} has no task {task!r}: its only one is {self.tasks[0]!r}.")
+        return self.draw(seed)
+
+    @abstractmethod
+    def draw(self, seed: int) -> Trial:
+        """The trial of that seed."""

@@ -16,9 +16,7 @@ the paper describes them, and with the suffix `_authors`, as the authors' code r
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from headstart.benchmark.paper.figures import (
@@ -33,16 +31,9 @@ from headstart.benchmark.paper.figures import (
     running_best_measured,
     running_best_synthetic,
 )
+from headstart.benchmark.tables import Tables
 
 __all__ = ["FIGURES", "Tables"]
-
-
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """The results of both experiments, as `Results.load` gives them."""
-
-    regression: pd.DataFrame
-    optimization: pd.DataFrame
 
 
 FIGURES: dict[str, Callable[[Tables], Figure]] = {

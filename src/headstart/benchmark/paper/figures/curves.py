@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from headstart.report.style import BLUE, GREEN, MUTED, PAPER, VERMILLION
+from headstart.report.style import BLUE, GREEN, MUTED, PAPER, PURPLE, VERMILLION
 from headstart.shapes import Float
-
-PURPLE = "#a3568a"  # Okabe and Ito's, darker: it is also written in
 
 LOOKS = {
     "BEGP": (BLUE, "o"),

@@ -48,7 +48,7 @@ def posteriors_of(contender: Contender, trial: Trial, *, seed: int) -> list[Post
         (belief,) = beliefs
         if belief is None:
             raise DataError(f"{contender.label} believes nothing of a task without rows: draw one that does.")
-        _, mean, sd = predict(belief, trial, trial.x, trial.y)
+        mean, sd = predict(belief, trial, trial.x).moments
         chosen = choose(belief, trial, learned[0], seed=seed)
         found.append(Posterior(contender.label, mean, sd, np.column_stack(learned), np.column_stack(chosen)))
         if shot != SHOTS[-1]:

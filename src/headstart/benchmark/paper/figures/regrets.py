@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from headstart.benchmark.paper.figures.curves import LOOKS, draw_models
+from headstart.benchmark.tables import carried_on
 from headstart.report.style import dress, legend, new_figure, settled, text
 from headstart.report.words import counted
 
@@ -46,14 +47,3 @@ def end_at_floor(axes: Axes) -> None:
     axes.set_ylim(bottom=FLOOR / 1.5)
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{'≤ ' if value <= FLOOR else ''}{value:g}"))
-
-
-def carried_on(rows: pd.DataFrame, score: str) -> pd.DataFrame:
-    """The score of every run at every evaluation: a run that has used up its design set keeps its best.
-
-    >>> runs = pd.DataFrame({"model": "GP", "task": [*"aab"], "seed": 0, "evaluation": [1, 2, 1], "regret": [3, 1, 0]})
-    >>> carried_on(runs, "regret")["regret"].tolist()
-    [3.0, 1.0, 0.0, 0.0]
-    """
-    wide = rows.pivot(index="evaluation", columns=["model", "task", "seed"], values=score)
-    return wide.ffill().melt(ignore_index=False, value_name=score).reset_index()
