@@ -19,6 +19,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "NotFittedError",
+    "NotFoundError",
     "ObjectiveError",
     "ProblemError",
     "StoreError",
@@ -92,6 +93,10 @@ class ObjectiveError(HeadstartError, RuntimeError):
 
 class StoreError(HeadstartError, RuntimeError):
     """Raised when a database of campaigns cannot be used: missing, locked, damaged, of a newer Headstart."""
+
+
+class NotFoundError(StoreError):
+    """Raised when a database holds no such campaign, job or file."""
 
 
 class DataWarning(UserWarning):

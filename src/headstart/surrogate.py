@@ -10,7 +10,7 @@ This is the paper's Algorithm BO, one step a method:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
@@ -41,6 +41,8 @@ from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import from_bytes, read_file, to_bytes, write_file
 from headstart.shapes import Float
 from headstart.tasks import Levels, Problem, Rows, Table, Task, rows_from_frame, task_codes
+from headstart.validation import Progress as TaskProgress
+from headstart.validation import validate_tasks
 from headstart.version import __version__
 
 _PREDICTION = ("mean", "sd", "lower", "upper", "score")
@@ -166,6 +168,18 @@ class Surrogate:
         frame.attrs["score"] = choice.meaning
         return frame if index is None else frame.set_index(index)
 
+    def chance_to_beat(self, outcome: float, rows: Table, *, task: Task | None = None) -> pd.Series:
+        """The probability that the response at each row, noise aside, is better than an outcome."""
+        checked, _ = rows_from_frame(rows, self.problem, self.levels, with_objective=False, task=task)
+        codes = np.minimum(checked.codes, self.levels.sizes)
+        points = self._points(replace(checked, codes=codes))
+        with torch.no_grad():
+            posterior = self.model.posterior(points.unsqueeze(-2))
+            ahead = posterior.mean - self.problem.sign * outcome / self.unit
+            chance = torch.special.ndtr(ahead / posterior.variance.sqrt())
+        # The mean over draws, which are the third dimension from behind.
+        return pd.Series(chance.mean(-3).flatten().cpu().numpy(), name="chance")
+
     def observe(self, rows: Table, *, task: Task | None = None) -> Surrogate:
         """Another surrogate, which has also learned from these experiments, warm-started from this one.
 
@@ -182,6 +196,46 @@ class Surrogate:
         """How many experiments of a task it has learned from."""
         codes, _ = task_codes(task, self.problem, self.levels)
         return len(self._measured(torch.from_numpy(codes).to(self.model.train_X)))
+
+    def validate(
+        self,
+        *,
+        tasks: int | None = None,
+        shots: Iterable[int] = (0, 1, 3),
+        repeats: int = 3,
+        seed: int = 0,
+        progress: TaskProgress | None = None,
+    ) -> pd.DataFrame:
+        """How much the other tasks would have helped with each task, had it been the new one.
+
+        Every task in turn is held out. A surrogate of the others, fitted anew with the settings of this one, predicts
+        it before it has a row and after some; a Gaussian process without legacy data gets the same rows. The scores are
+        of measurements that were not learned, in the units of the objective: see `headstart.validation` for the maths.
+
+        The frame has one row a task and number of shots: the labels, `shots`, the `rows` judged, `rmse`, `log_density`
+        (of the predictive mixture, more is better) and `coverage` (share inside the 80 % interval); the same without
+        legacy data as `alone_...`, of which zero shots are the mean and spread of the other tasks; the `gain` in log
+        density in nats a row, its standard error `gain_error`, and the task's `verdict`: "helps", "hurts" or "no clear
+        difference", judged by all shots but zero.
+
+        Args:
+            tasks: hold out so many, those with most rows; all when left out. Each takes a fit and, for every repeat and
+                number of shots, an `observe`.
+            shots: how many rows of the held-out task are learned; a task with no more rows than that is left out.
+            repeats: how often these rows are drawn.
+            seed: the same seed gives the same frame.
+            progress: called with the tasks done, how many there are, and which is next; it may raise to cancel.
+        """
+        return validate_tasks(
+            self.model,
+            self.levels,
+            unit=self.unit,
+            tasks=tasks,
+            shots=shots,
+            repeats=repeats,
+            seed=seed,
+            progress=progress,
+        )
 
     def embedding(self, general: str) -> pd.DataFrame:
         """Mean and standard deviation of each level's latent: level, mean_1, ..., sd_1, ..."""
@@ -320,8 +374,8 @@ def fit(
         problem: what each column is for.
         seed: the same seed gives the same surrogate.
         model: "begp", or "egp" for point embeddings.
-        kernel: "rbf+residual", "matern52+residual" for rougher responses, either without "+residual", or a GPyTorch
-            kernel over [x, z].
+        kernel: "rbf+tasks", "matern52+tasks" for rougher responses, either with "+residual" or nothing instead of
+            "+tasks", or a GPyTorch kernel over [x, z].
         latent_dim: latent dimension of each general input.
         inference: how to fit, see `headstart.models.BEGP.fit`; "auto" draws latents and hyperparameters by HMC up to
             400 rows, 2,000 on a GPU, and fits by L-BFGS-B beyond.

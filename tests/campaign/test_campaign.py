@@ -211,7 +211,7 @@ def test_a_damaged_or_foreign_cache_is_made_again(campaign, where):
     from headstart.campaign.records import StoredSurrogate
 
     expected = campaign.surrogate().predict(archive())
-    campaign._store.put_surrogate(campaign._id, StoredSurrogate(b"nonsense", 12, 12, 12))
+    campaign._store.put_surrogate(campaign.id, StoredSurrogate(b"nonsense", 12, 12, 12))
     pd.testing.assert_frame_equal(hs.Campaign.open("sines", store=where).predict(archive()), expected)
 
 

@@ -160,7 +160,7 @@ def test_a_server_of_another_isolation_level(postgresql):
     new = NewSuggestion({"task": "new"}, {"x": 0.5}, Prediction(0, 1, -1, 1), 0.0, "mean", 0)
     stored = []
     threads = [
-        threading.Thread(target=lambda: stored.append(store.add_suggestions(campaign._id, [new], seen=seen)))
+        threading.Thread(target=lambda: stored.append(store.add_suggestions(campaign.id, [new], seen=seen)))
         for _ in range(8)
     ]
     for thread in threads:

@@ -2,6 +2,9 @@
 
 campaign    ask and tell: the one class with a state
 fitting     its surrogate, cached and warm-started
+jobs        the queue of work that takes long
+beliefs     pictures of what was believed
+uploads     files on their way in
 tables      records as frames
 store       records in a database, once, whatever happens
 rows        rows of the database as records

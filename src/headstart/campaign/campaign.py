@@ -40,6 +40,7 @@ from headstart.tasks.columns import as_frame, require_columns
 
 if TYPE_CHECKING:
     from headstart.campaign.fitting import Fitting
+    from headstart.campaign.jobs import Claim
     from headstart.models.inference import Progress
     from headstart.surrogate import Surrogate
 
@@ -70,14 +71,14 @@ class Campaign:
     >>> folder.cleanup()
     """
 
-    def __init__(self, name: str, store: Store) -> None:
+    def __init__(self, name: str | int, store: Store) -> None:
         record = store.campaign(name)
         self.name = record.name
         self.problem = Problem.from_dict(record.problem)
         self.settings = record.settings
         self.origin = record.origin
+        self.id = record.id
         self._store = store
-        self._id = record.id
         self._fitting: Fitting | None = None
 
     def __repr__(self) -> str:
@@ -93,7 +94,7 @@ class Campaign:
         store: str | Path | Store = DEFAULT_STORE,
         seed: int = 0,
         model: str = "begp",
-        kernel: str = "rbf+residual",
+        kernel: str = "rbf+tasks",
         latent_dim: int = 3,
         author: str | None = None,
     ) -> Campaign:
@@ -147,6 +148,7 @@ class Campaign:
         acquisition: str = "auto",
         seed: int | None = None,
         progress: Progress | None = None,
+        claim: Claim | None = None,
     ) -> pd.DataFrame:
         """The next `n` experiments of a task, stored as pending.
 
@@ -161,6 +163,7 @@ class Campaign:
             acquisition: see `headstart.Surrogate.suggest`.
             seed: of the search; the campaign's plus the number of suggestions so far, when left out.
             progress: of a fit, see `headstart.fit`.
+            claim: the queued job that this does: its end and the suggestions are stored together.
 
         Returns:
             A frame with the suggestion's id, its task, inputs, prediction and score. Fill in the objective and hand it
@@ -168,7 +171,7 @@ class Campaign:
         """
         table = None if candidates is None else _as_table(candidates)
         while True:
-            seen = self._store.snapshot(self._id)
+            seen = self._store.snapshot(self.id)
             surrogate = self._surrogate(seen, progress)
             labels = self._labels(task, surrogate.levels)
             without_outcome = seen.open_for(labels)
@@ -196,12 +199,17 @@ class Campaign:
                 )
                 for row in frame.to_dict("records")
             ]
-            stored = self._store.add_suggestions(self._id, new, seen=seen)
+            stored = self._store.add_suggestions(self.id, new, seen=seen, claim=claim)
             if stored is not None:
                 return suggestion_frame(stored, self.problem, index=frame.index)
 
     def observe(
-        self, outcomes: Table | str | Path | float, *, suggestion: int | None = None, task: Task | None = None
+        self,
+        outcomes: Table | str | Path | float,
+        *,
+        suggestion: int | None = None,
+        task: Task | None = None,
+        key: str | None = None,
     ) -> list[int]:
         """Store what was measured. When this returns, it is stored; telling it twice does no harm.
 
@@ -214,6 +222,7 @@ class Campaign:
                 `suggestion`.
             suggestion: the suggestion that a single outcome answers.
             task: the label of each general input, instead of columns of them.
+            key: a name for what is told here: told again under it, as after a broken connection, it is stored once.
 
         Returns:
             The observations' ids, which `retract` takes.
@@ -235,16 +244,20 @@ class Campaign:
             replace(each, suggestion=None if of is None else of.id, prediction=self._expected(each, of))
             for each, of in zip(_observations(rows, levels, self.problem), answered, strict=True)
         ]
-        return [stored.id for stored in self._store.add_observations(self._id, new)]
+        return [stored.id for stored in self._store.add_observations(self.id, new, key=key)]
+
+    def accept(self, suggestion: int) -> None:
+        """Note that you run a suggestion, for others to see."""
+        self._store.accept(self.id, checked_whole("suggestion", suggestion))
 
     def withdraw(self, suggestions: Any, *, reason: str | None = None) -> None:
         """Take back suggestions that failed or will not run: an id, or several."""
         ids = [suggestions] if isinstance(suggestions, str) or not isinstance(suggestions, Iterable) else suggestions
-        self._store.withdraw(self._id, [checked_whole("suggestion", each) for each in ids], reason)
+        self._store.withdraw(self.id, [checked_whole("suggestion", each) for each in ids], reason)
 
     def retract(self, observation: int, *, reason: str | None = None) -> None:
         """Take back a wrong observation, by its id. It stays in the history, and its suggestion is pending again."""
-        self._store.retract(self._id, checked_whole("observation", observation), reason)
+        self._store.retract(self.id, checked_whole("observation", observation), reason)
 
     # ------------------------------------------------------------------ looking
 
@@ -258,8 +271,7 @@ class Campaign:
     def history(self) -> pd.DataFrame:
         """Every experiment since the archive: suggested, observed or both, with what was expected of it."""
         snapshot = self.snapshot()
-        experiments = [each for each in snapshot.observations if not each.is_archive]
-        return history_frame(snapshot.suggestions, experiments, self.problem)
+        return history_frame(snapshot.suggestions, snapshot.observations, self.problem)
 
     def data(self) -> pd.DataFrame:
         """All that the surrogate learns from, archive and experiments, in the columns that the problem names."""
@@ -267,24 +279,32 @@ class Campaign:
 
     def export(self, path: str | Path, *, what: str = "history") -> None:
         """Write the `history` or the `data` to a CSV, Excel, Parquet or JSON file."""
+        write_table(self.exported(what), path)
+
+    def exported(self, what: str = "history") -> pd.DataFrame:
+        """What `export` writes."""
         frames = {"history": self.history, "data": self.data}
         if what not in frames:
             raise ProblemError(f"what={what!r} must be one of {', '.join(frames)}.")
         frame = frames[what]()
         times = frame.select_dtypes("datetimetz").columns  # Excel knows no time zones
-        write_table(frame.assign(**{name: frame[name].map(_iso) for name in times}), path)
+        return frame.assign(**{name: frame[name].map(_iso) for name in times})
 
     def snapshot(self) -> Snapshot:
         """All suggestions and observations as records, archive rows and retracted ones too, at one moment."""
-        return self._store.snapshot(self._id)
+        return self._store.snapshot(self.id)
 
     def tasks(self) -> list[dict[str, str]]:
         """The tasks that were ever measured, each once."""
-        return self._store.tasks(self._id)
+        return self._store.tasks(self.id)
+
+    def tasks_of(self, observations: Iterable[int]) -> list[dict[str, str]]:
+        """The tasks that these observations are of, each once."""
+        return self._store.tasks(self.id, among=list(observations))
 
     def suggestions(self) -> list[Suggestion]:
         """All suggestions as records."""
-        return self._store.suggestions(self._id)
+        return self._store.suggestions(self.id)
 
     def observations(self) -> list[Observation]:
         """All observations as records, archive rows and retracted ones too."""
@@ -300,7 +320,7 @@ class Campaign:
         if self._fitting is None:
             from headstart.campaign.fitting import Fitting  # brings torch, which telling does not need
 
-            self._fitting = Fitting(self._store, self._id, self.problem, self.settings)
+            self._fitting = Fitting(self._store, self.id, self.problem, self.settings)
         return self._fitting.surrogate(seen.counting, progress)
 
     def _labels(self, task: Task, levels: Levels) -> dict[str, str]:
@@ -313,7 +333,7 @@ class Campaign:
         if "suggestion" not in frame:
             return frame, [None] * len(frame)
         require_columns(frame, ["suggestion"])
-        known = {each.id: each for each in self._store.suggestions(self._id)}
+        known = {each.id: each for each in self._store.suggestions(self.id)}
         answered = [self._suggestion(value, row, known) for row, value in frame["suggestion"].items()]
         stored = pd.DataFrame(
             [{**each.task, **each.inputs} if each else {} for each in answered],

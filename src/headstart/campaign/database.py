@@ -3,6 +3,9 @@
 SQLite runs in write-ahead mode with full synchronisation: a transaction that returned survives a crash of the program
 and of the machine. Each transaction opens a connection of its own, so that there is none to leak, to carry across a
 fork or to go stale overnight, and never creates a file, so that a database that was moved away is noticed.
+
+Opening one to PostgreSQL takes longer than most of what is done with it, so there some stay open. None is used that is
+older than a minute or does not answer, they are closed with their `Database`, and a fork leaves them to its parent.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,9 +34,11 @@ from sqlalchemy.exc import (
 )
 
 from headstart.campaign.schema import REVISIONS
-from headstart.errors import MissingExtraError, StoreError
+from headstart.errors import DataError, MissingExtraError, StoreError
 
 _WAIT_SECONDS = 30
+_OPEN_CONNECTIONS, _OLDEST_SECONDS = 20, 60  # of PostgreSQL
+_pooled: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
 _alembic = threading.Lock()  # Alembic's context is one for the whole process
 _MIGRATION_LOCK = 4_170_231  # any number: those who migrate a PostgreSQL database wait for each other
 
@@ -60,6 +66,7 @@ class Database:
             self._engine = sa.create_engine("sqlite://", creator=self._connect_file, poolclass=sa.NullPool)
         else:
             self._engine = _postgresql_engine(url, wait)
+            weakref.finalize(self, self._engine.dispose)
         event.listen(self._engine, "begin", _begin)
         self._migrate()
 
@@ -157,6 +164,9 @@ class Database:
         try:
             yield
         except DBAPIError as error:
+            if isinstance(error, sa.exc.DataError):  # a NUL, which PostgreSQL has no text for
+                text = f"The database cannot keep this: {error.orig}. Correct it and repeat the step."
+                raise DataError(text) from error
             if not isinstance(error, OperationalError | InterfaceError) and type(error) is not DatabaseError:
                 raise
             raise StoreError(self._explain(error)) from error
@@ -206,8 +216,29 @@ def _postgresql_engine(url: URL, wait: float) -> sa.Engine:
         raise MissingExtraError("A PostgreSQL database", extra="postgresql") from error
     options: dict[str, Any] = {"connect_timeout": max(int(wait), 1), "options": f"-c lock_timeout={int(wait * 1000)}"}
     options = {name: value for name, value in options.items() if name not in url.query}
-    # Whatever the server's default is: who waited for a lock must then see what the one before has written.
-    return sa.create_engine(url, connect_args=options, poolclass=sa.NullPool, isolation_level="READ COMMITTED")
+    engine = sa.create_engine(
+        url,
+        connect_args=options,
+        # Whatever the server's default is: who waited for a lock must then see what the one before has written.
+        isolation_level="READ COMMITTED",
+        pool_size=_OPEN_CONNECTIONS,
+        max_overflow=-1,  # who needs another opens one, and closes it
+        pool_recycle=_OLDEST_SECONDS,
+        pool_pre_ping=True,
+        pool_use_lifo=True,  # the fewest that do
+    )
+    _pooled.add(engine)
+    return engine
+
+
+def _leave_to_parent() -> None:
+    """In a fork: connections that the parent still uses are neither used nor closed."""
+    for engine in _pooled:
+        engine.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _begin(connection: Connection) -> None:

@@ -45,13 +45,16 @@ class CampaignRecord:
 
 @dataclass(frozen=True)
 class CampaignSummary:
-    """A line of the list of campaigns."""
+    """A line of the list of campaigns; `best` is the best outcome since the archive, of whichever task."""
 
+    id: int
     name: str
     problem: dict[str, Any]
     archive_rows: int
     observed: int
     pending: int
+    working: int
+    best: float | None
     origin: Origin
     last_activity: datetime
 
@@ -70,12 +73,14 @@ class NewSuggestion:
 
 @dataclass(frozen=True)
 class Suggestion(NewSuggestion):
-    """An experiment to run: pending until it is observed or withdrawn."""
+    """An experiment to run: pending until it is observed or withdrawn; somebody may have taken it on."""
 
     id: int
     state: State
     closed_at: datetime | None
     reason: str | None
+    accepted_at: datetime | None
+    accepted_by: str | None
     origin: Origin
 
 

@@ -39,6 +39,8 @@ def suggestion_of(row: Row[Any]) -> Suggestion:
         state=row.state,
         closed_at=row.closed_at,
         reason=row.reason,
+        accepted_at=row.accepted_at,
+        accepted_by=row.accepted_by,
         origin=origin_of(row),
     )
 

@@ -3,9 +3,12 @@
     campaign  1 --- n  suggestion  1 --- 0..1  observation
               1 ------------------------- n    observation      (archive rows have no suggestion)
               1 --- 0..1  surrogate                             (a cache, safe to delete)
+              1 --- n     job                                   (work for those who fit: see `jobs`)
+              1 --- n     belief                                (pictures of what was believed, safe to delete)
+    upload                                                      (files on their way in, deleted after a day)
 
-Rows are only ever added. A suggestion's state changes once or twice, an observation may be retracted, and nothing is
-deleted.
+Of what happened, rows are only ever added. A suggestion's state changes once or twice, an observation may be retracted,
+and nothing is deleted.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from sqlalchemy.engine import Dialect
 from headstart.campaign.records import PREDICTION
 
 # The revisions in order; a store of any other is newer than this Headstart.
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 
 
 class Moment(sa.TypeDecorator[datetime]):
@@ -91,6 +94,8 @@ suggestion = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("closed_at", Moment),
     sa.Column("reason", sa.Text),
+    sa.Column("accepted_at", Moment),
+    sa.Column("accepted_by", sa.Text),
     *_origin(),
     sa.CheckConstraint("state IN ('pending', 'observed', 'withdrawn')", name="suggestion_state"),
     sqlite_autoincrement=True,
@@ -109,6 +114,7 @@ observation = sa.Table(
     *_prediction(nullable=True),
     sa.Column("retracted_at", Moment),
     sa.Column("reason", sa.Text),
+    sa.Column("key", sa.Text),
     *_origin(),
     sqlite_autoincrement=True,
 )
@@ -122,6 +128,9 @@ sa.Index(
     postgresql_where=observation.c.retracted_at.is_(None),
 )
 
+# What is told twice under one key is stored once.
+sa.Index("one_observation_a_key", observation.c.campaign_id, observation.c.key, unique=True)
+
 surrogate = sa.Table(
     "surrogate",
     metadata,
@@ -129,6 +138,51 @@ surrogate = sa.Table(
     sa.Column("last_observation", sa.Integer, nullable=False),
     sa.Column("rows", sa.Integer, nullable=False),
     sa.Column("fitted_rows", sa.Integer, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    *_origin(),
+)
+
+job = sa.Table(
+    "job",
+    metadata,
+    _id(),
+    _campaign_id(),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("arguments", sa.JSON, nullable=False),
+    sa.Column("key", sa.Text),
+    sa.Column("state", sa.Text, nullable=False, index=True),
+    sa.Column("share", sa.Double),
+    sa.Column("remark", sa.Text),
+    sa.Column("result", sa.JSON),
+    sa.Column("error", sa.Text),
+    sa.Column("worker", sa.Text),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("beat_at", Moment),
+    sa.Column("ended_at", Moment),
+    *_origin(),
+    sa.CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="job_state"),
+    sqlite_autoincrement=True,
+)
+sa.Index("one_job_a_key", job.c.campaign_id, job.c.key, unique=True)
+
+belief = sa.Table(
+    "belief",
+    metadata,
+    _id(),
+    sa.Column("campaign_id", sa.ForeignKey("campaign.id"), nullable=False),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("last_observation", sa.Integer, nullable=False),
+    sa.Column("content", sa.JSON, nullable=False),
+    *_origin(),
+    sqlite_autoincrement=True,
+)
+sa.Index("one_belief", belief.c.campaign_id, belief.c.task, belief.c.last_observation, unique=True)
+
+upload = sa.Table(
+    "upload",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
     sa.Column("content", sa.LargeBinary, nullable=False),
     *_origin(),
 )

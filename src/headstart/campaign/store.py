@@ -10,19 +10,22 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headstart.campaign import schema
+from headstart.campaign.beliefs import Beliefs
 from headstart.campaign.database import Database
+from headstart.campaign.jobs import Claim, Jobs, finish
+from headstart.campaign.keeping import Kept
 from headstart.campaign.records import (
     PREDICTION,
     CampaignRecord,
@@ -36,10 +39,13 @@ from headstart.campaign.records import (
     Suggestion,
 )
 from headstart.campaign.rows import answers_of, in_words, is_same, observation_of, origin_of, records_of, suggestion_of
-from headstart.errors import DataError, ProblemError, StoreError, did_you_mean
+from headstart.campaign.uploads import Uploads
+from headstart.errors import DataError, NotFoundError, ProblemError, did_you_mean
 from headstart.version import __version__
 
 DEFAULT_STORE = "headstart.db"
+_MOST_KEPT = 32
+T = TypeVar("T")
 
 
 class Store:
@@ -56,6 +62,7 @@ class Store:
         self, where: str | Path = DEFAULT_STORE, *, create: bool = False, author: str | None = None, wait: float = 30
     ) -> None:
         self._database = Database(where, create=create, wait=wait)
+        self._kept = Kept(_MOST_KEPT)
         self.author = author or os.environ.get("HEADSTART_AUTHOR") or _user()
 
     @property
@@ -68,6 +75,21 @@ class Store:
         other = copy(self)
         other.author = author
         return other
+
+    @property
+    def jobs(self) -> Jobs:
+        """Work that is queued."""
+        return Jobs(self._database, self.author)
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """Pictures of what is believed."""
+        return Beliefs(self._database, self.author)
+
+    @property
+    def uploads(self) -> Uploads:
+        """Files on their way in."""
+        return Uploads(self._database, self.author)
 
     # ------------------------------------------------------------------ campaigns
 
@@ -89,14 +111,15 @@ class Store:
             self._insert_observations(connection, campaign_id, archive, is_archive=True)
             return self._campaign(connection, name)
 
-    def campaign(self, name: str) -> CampaignRecord:
-        """The campaign of that name."""
+    def campaign(self, name: str | int) -> CampaignRecord:
+        """The campaign of that name, or id."""
         with self._database.read() as connection:
             return self._campaign(connection, name)
 
     def campaigns(self) -> list[CampaignSummary]:
         """All campaigns, the most recently active first."""
         campaign, observation, suggestion = schema.campaign, schema.observation, schema.suggestion
+        job, counts_now = schema.job, [~observation.c.is_archive, observation.c.retracted_at.is_(None)]
 
         def of_campaign(table: sa.Table, column: sa.ColumnElement[Any], *conditions: Any) -> Any:
             query = sa.select(column).where(table.c.campaign_id == campaign.c.id, *conditions)
@@ -104,10 +127,11 @@ class Store:
 
         counts = [
             of_campaign(observation, sa.func.count(), observation.c.is_archive).label("archive_rows"),
-            of_campaign(
-                observation, sa.func.count(), ~observation.c.is_archive, observation.c.retracted_at.is_(None)
-            ).label("observed"),
+            of_campaign(observation, sa.func.count(), *counts_now).label("observed"),
+            of_campaign(observation, sa.func.max(observation.c.outcome), *counts_now).label("highest"),
+            of_campaign(observation, sa.func.min(observation.c.outcome), *counts_now).label("lowest"),
             of_campaign(suggestion, sa.func.count(), suggestion.c.state == "pending").label("pending"),
+            of_campaign(job, sa.func.count(), job.c.state.in_(["queued", "running"])).label("working"),
             of_campaign(observation, sa.func.max(observation.c.made_at)).label("last_observation"),
             of_campaign(suggestion, sa.func.max(suggestion.c.made_at)).label("last_suggestion"),
         ]
@@ -115,11 +139,14 @@ class Store:
             rows = connection.execute(sa.select(campaign, *counts)).all()
         summaries = [
             CampaignSummary(
+                row.id,
                 row.name,
                 row.problem,
                 row.archive_rows,
                 row.observed,
                 row.pending,
+                row.working,
+                row.highest if row.problem["goal"] == "maximize" else row.lowest,
                 origin_of(row),
                 max(moment for moment in (row.made_at, row.last_observation, row.last_suggestion) if moment),
             )
@@ -142,18 +169,36 @@ class Store:
         with self._database.read() as connection:
             return records_of(connection, schema.suggestion, campaign_id, suggestion_of)
 
-    def tasks(self, campaign_id: int) -> list[dict[str, str]]:
-        """The tasks that have observations, each once."""
+    def tasks(self, campaign_id: int, *, among: Sequence[int] | None = None) -> list[dict[str, str]]:
+        """The tasks that have observations, or these observations, each once."""
         table = schema.observation
         text = sa.cast(table.c.task, sa.Text)  # PostgreSQL compares no JSON
         query = sa.select(text).where(table.c.campaign_id == campaign_id).group_by(text)
+        if among is not None:
+            query = query.where(table.c.id.in_(among))
         with self._database.read() as connection:
             return [json.loads(each) for each in connection.execute(query.order_by(sa.func.min(table.c.id))).scalars()]
+
+    def marker(self, campaign_id: int) -> str:
+        """A short text that is another whenever a record, a picture or a job of the campaign has changed."""
+        return "-".join(self._marks(campaign_id))
+
+    def kept(self, campaign_id: int, what: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes of a campaign, made anew only when a record or a picture of it has changed since.
+
+        All who ask for it get the same: it is not theirs to change, nor does it tell of jobs.
+        """
+        return self._kept.get((campaign_id, what), "-".join(self._marks(campaign_id)[:-_JOB_MARKS]), make)
 
     # ------------------------------------------------------------------ writing
 
     def add_suggestions(
-        self, campaign_id: int, suggestions: Sequence[NewSuggestion], *, seen: Snapshot
+        self,
+        campaign_id: int,
+        suggestions: Sequence[NewSuggestion],
+        *,
+        seen: Snapshot,
+        claim: Claim | None = None,
     ) -> list[Suggestion] | None:
         """Store suggestions, unless what happened since could have changed them: None then, and nothing is stored.
 
@@ -164,6 +209,7 @@ class Store:
             campaign_id: whose they are.
             suggestions: all of one task.
             seen: what they were chosen by.
+            claim: the job that asked for them, which ends with this; if it was cancelled, nothing is stored.
         """
         table, told = schema.suggestion, schema.observation
         task = suggestions[0].task
@@ -190,16 +236,24 @@ class Store:
                 }
                 row = connection.execute(sa.insert(table).values(values).returning(*table.c)).one()
                 stored.append(suggestion_of(row))
+            if claim is not None:
+                finish(connection, claim.job_id, claim.worker, {"suggestions": [each.id for each in stored]})
             return stored
 
-    def add_observations(self, campaign_id: int, observations: Sequence[NewObservation]) -> list[Observation]:
+    def add_observations(
+        self, campaign_id: int, observations: Sequence[NewObservation], *, key: str | None = None
+    ) -> list[Observation]:
         """Store measured experiments, all or none, and close the suggestions they answer.
 
         Telling the same outcome of a suggestion once more changes nothing, so it is safe to repeat a step that may have
-        been cut off.
+        been cut off. So it is for experiments that nobody suggested, if they are told under the same key.
         """
         answers = answers_of(observations)
         with self._changing(campaign_id) as connection:
+            if key is not None:
+                told = self._told(connection, campaign_id, key)
+                if told:
+                    return told
             known: dict[int | None, Observation] = {}
             for suggestion_id, answer in answers.items():
                 earlier = self._outcome_of(connection, campaign_id, answer)
@@ -209,10 +263,23 @@ class Store:
                     self._close(connection, suggestion_id, "observed", reason=None)
             first = {id(answer) for suggestion_id, answer in answers.items() if suggestion_id not in known}
             new = [each for each in observations if each.suggestion is None or id(each) in first]
-            stored = self._insert_observations(connection, campaign_id, new, is_archive=False)
+            stored = self._insert_observations(connection, campaign_id, new, is_archive=False, key=key)
             known |= {each.suggestion: each for each in stored if each.suggestion is not None}
             unsuggested = iter([each for each in stored if each.suggestion is None])
             return [next(unsuggested) if each.suggestion is None else known[each.suggestion] for each in observations]
+
+    def accept(self, campaign_id: int, suggestion_id: int) -> None:
+        """Note that this author runs a pending suggestion; of several who do so the first."""
+        table = schema.suggestion
+        with self._changing(campaign_id) as connection:
+            state = self._state(connection, campaign_id, suggestion_id)
+            if state != "pending":
+                raise DataError(f"Suggestion {suggestion_id} was {state}: there is nothing to run.")
+            connection.execute(
+                sa.update(table)
+                .where(table.c.id == suggestion_id, table.c.accepted_at.is_(None))
+                .values(accepted_at=_now(), accepted_by=self.author)
+            )
 
     def withdraw(self, campaign_id: int, suggestions: Iterable[int], reason: str | None) -> None:
         """Close suggestions that will not be observed."""
@@ -294,6 +361,10 @@ class Store:
     def _origin(self) -> dict[str, Any]:
         return {"made_at": _now(), "author": self.author, "version": __version__}
 
+    def _marks(self, campaign_id: int) -> list[str]:
+        with self._database.read() as connection:
+            return [str(value or 0) for value in connection.execute(_MARKS, {"campaign": campaign_id}).one()]
+
     @contextmanager
     def _changing(self, campaign_id: int) -> Iterator[Connection]:
         """A write transaction in which a campaign is this writer's alone."""
@@ -303,17 +374,32 @@ class Store:
             connection.execute(sa.select(table.c.id).where(table.c.id == campaign_id).with_for_update())
             yield connection
 
-    def _campaign(self, connection: Connection, name: str) -> CampaignRecord:
+    def _campaign(self, connection: Connection, name: str | int) -> CampaignRecord:
         table = schema.campaign
-        row = connection.execute(sa.select(table).where(table.c.name == name)).one_or_none()
+        column = table.c.id if isinstance(name, int) else table.c.name
+        row = connection.execute(sa.select(table).where(column == name)).one_or_none()
         if row is None:
             names = list(connection.execute(sa.select(table.c.name).order_by(table.c.name)).scalars())
             listed = f"It holds: {', '.join(map(repr, names[:20]))}." if names else "It holds no campaign yet."
-            raise StoreError(f"There is no campaign {name!r} in {self.name}.{did_you_mean(name, names)} {listed}")
+            raise NotFoundError(f"There is no campaign {name!r} in {self.name}.{did_you_mean(name, names)} {listed}")
         return CampaignRecord(row.id, row.name, row.problem, row.settings, origin_of(row))
 
+    def _told(self, connection: Connection, campaign_id: int, key: str) -> list[Observation]:
+        """What was told before under a key, in the order it was told."""
+        table = schema.observation
+        query = sa.select(table).where(
+            table.c.campaign_id == campaign_id, table.c.key.startswith(f"{key}/", autoescape=True)
+        )
+        return [observation_of(row) for row in connection.execute(query.order_by(table.c.id))]
+
     def _insert_observations(
-        self, connection: Connection, campaign_id: int, observations: Sequence[NewObservation], *, is_archive: bool
+        self,
+        connection: Connection,
+        campaign_id: int,
+        observations: Sequence[NewObservation],
+        *,
+        is_archive: bool,
+        key: str | None = None,
     ) -> list[Observation]:
         if not observations:
             return []
@@ -326,10 +412,11 @@ class Store:
                 "task": each.task,
                 "inputs": each.inputs,
                 "outcome": each.outcome,
+                "key": None if key is None else f"{key}/{place}",
                 **(asdict(each.prediction) if each.prediction else dict.fromkeys(PREDICTION)),
                 **origin,
             }
-            for each in observations
+            for place, each in enumerate(observations)
         ]
         table = schema.observation
         insert = sa.insert(table).returning(*table.c, sort_by_parameter_order=True)
@@ -365,6 +452,30 @@ class Store:
         table = schema.suggestion
         values = {"state": state, "closed_at": _now(), "reason": reason}
         connection.execute(sa.update(table).where(table.c.id == suggestion_id).values(values))
+
+
+def _marks() -> sa.Select[Any]:
+    """What changes whenever something of a campaign does, its jobs last; built once, for every look asks for it."""
+    told, asked, job, belief = schema.observation, schema.suggestion, schema.job, schema.belief
+    count, highest = sa.func.count, sa.func.max
+
+    def of(table: sa.Table, *values: sa.ColumnElement[Any]) -> sa.Subquery:
+        named = [value.label(f"{table.name}_{place}") for place, value in enumerate(values)]
+        return sa.select(*named).where(table.c.campaign_id == sa.bindparam("campaign")).subquery()
+
+    first, *others = [
+        of(told, highest(told.c.id), count(told.c.retracted_at), count(told.c.mean)),
+        of(asked, highest(asked.c.id), count().filter(asked.c.state == "pending"), count(asked.c.accepted_at)),
+        of(belief, highest(belief.c.id)),
+        of(job, highest(job.c.id), count().filter(job.c.state.in_(["queued", "running"]))),
+    ]
+    query = sa.select(first, *others).select_from(first)
+    for each in others:
+        query = query.join(each, sa.true())
+    return query
+
+
+_MARKS, _JOB_MARKS = _marks(), 2
 
 
 def _user() -> str:

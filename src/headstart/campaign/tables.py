@@ -43,17 +43,25 @@ def suggestion_frame(
 def history_frame(
     suggestions: Sequence[Suggestion], observations: Sequence[Observation], problem: Problem
 ) -> pd.DataFrame:
-    """One row an experiment: suggested, observed or both, in the order of their first record."""
-    by_suggestion = {each.suggestion: each for each in observations if each.retracted_at is None}
-    rows = [_experiment(each, by_suggestion.get(each.id), problem) for each in suggestions]
-    rows += [_experiment(None, each, problem) for each in observations if each.suggestion is None or each.retracted_at]
+    """One row an experiment, see `history_rows`."""
     columns = ["suggestion", "observation", "status", *problem.general, *problem.inputs, problem.objective]
+    rows = history_rows(suggestions, observations, problem)
     frame = pd.DataFrame(rows, columns=[*columns, *PREDICTION, *_RECORD])
     frame = frame.astype({"suggestion": "Int64", "observation": "Int64", "seed": "Int64"})
     for name in ("suggested_at", "observed_at"):
         frame[name] = pd.to_datetime(frame[name], utc=True).astype("datetime64[us, UTC]")
-    began = frame["suggested_at"].fillna(frame["observed_at"])
-    return frame.loc[began.sort_values(kind="stable").index].reset_index(drop=True)
+    return frame
+
+
+def history_rows(
+    suggestions: Sequence[Suggestion], observations: Sequence[Observation], problem: Problem
+) -> list[dict[str, Any]]:
+    """One row an experiment, suggested, observed or both, in the order of their first record; archive rows are none."""
+    since = [each for each in observations if not each.is_archive]
+    by_suggestion = {each.suggestion: each for each in since if each.retracted_at is None}
+    rows = [_experiment(each, by_suggestion.get(each.id), problem) for each in suggestions]
+    rows += [_experiment(None, each, problem) for each in since if each.suggestion is None or each.retracted_at]
+    return sorted(rows, key=lambda row: row.get("suggested_at") or row["observed_at"])
 
 
 def _experiment(suggestion: Suggestion | None, observation: Observation | None, problem: Problem) -> dict[str, Any]:

@@ -3,7 +3,11 @@
 history     every experiment as a plain record
 summaries   overview, convergence, honesty: what happened
 responses   slices: what is believed of one task's response
+pairs       surfaces: the same over two inputs at once
 latents     embedding_map: which tasks are believed to be alike
+trail       with_trail: how the task moved over that map
+rows        rows_of: what a figure shows, as a table
+transfer    trust: how far legacy data can be trusted with a new task; transfer_figure draws it
 figures     one function a summary, a figure each
 svg         figures as text and files
 page        all of it in one HTML file
@@ -21,9 +25,14 @@ if TYPE_CHECKING:
     from headstart.report.history import experiments
     from headstart.report.latents import embedding_map
     from headstart.report.page import html_report, write_report
+    from headstart.report.pairs import surfaces
     from headstart.report.responses import slices
+    from headstart.report.rows import rows_of
     from headstart.report.summaries import convergence, honesty, overview
     from headstart.report.svg import as_svg, save
+    from headstart.report.trail import with_trail
+    from headstart.report.transfer import trust, trust_in_words
+    from headstart.report.transfer_figure import trust_figure
 
 __all__ = [
     "as_svg",
@@ -34,8 +43,14 @@ __all__ = [
     "honesty",
     "html_report",
     "overview",
+    "rows_of",
     "save",
     "slices",
+    "surfaces",
+    "trust",
+    "trust_figure",
+    "trust_in_words",
+    "with_trail",
     "write_report",
 ]
 
@@ -48,8 +63,14 @@ _HOMES = {
     "honesty": "summaries",
     "html_report": "page",
     "overview": "summaries",
+    "rows_of": "rows",
     "save": "svg",
     "slices": "responses",
+    "surfaces": "pairs",
+    "trust": "transfer",
+    "trust_figure": "transfer_figure",
+    "trust_in_words": "transfer",
+    "with_trail": "trail",
     "write_report": "page",
 }
 

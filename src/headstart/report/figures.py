@@ -25,15 +25,18 @@ from headstart.report.style import (
     PAPER,
     RULE,
     SKY,
+    SMALL,
     VERMILLION,
     drawable,
     dress,
+    fonts,
     legend,
     new_figure,
     settled,
     text,
 )
 from headstart.report.words import number, percent
+from headstart.shapes import Float
 
 _MANY = 12  # of more levels, only the current one and the nearest get a label and an ellipse
 _OUTERMOST = 6  # which stand in for the nearest where there is no current one
@@ -98,8 +101,32 @@ def slices(summary: dict[str, Any], *, columns: int = 3, with_legend: bool = Tru
     return settled(figure)
 
 
+def surface(summary: dict[str, Any]) -> Figure:
+    """The predicted mean over two inputs and, beside it, how uncertain it is, with what was measured.
+
+    It draws the first of the summary's `pairs`; the colours are those of all pairs.
+    """
+    each, objective = summary["pairs"][0], summary["objective"]
+    label = f"Predicted {objective} over {each['x_name']} and {each['y_name']}, and its uncertainty."
+    figure = new_figure(7.2, 3.2, label=label)
+    panels = (("mean", "range", "viridis", f"expected {objective}"), ("sd", "sd_range", "cividis", "uncertainty (sd)"))
+    for place, (name, span, colors, title) in enumerate(panels):
+        axes = figure.add_subplot(1, 2, place + 1)
+        dress(axes, x=each["x_name"], y=each["y_name"] if place == 0 else "")
+        axes.tick_params(labelleft=place == 0)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+        _surface(axes, each, np.array(each[name]), summary[span], colors, title)
+        _points_on_surface(axes, each, summary["anchor"])
+    legend(figure, figure.axes[0])
+    return settled(figure)
+
+
 def embedding_map(summary: dict[str, Any]) -> Figure:
-    """The levels of a general input, near each other if they behave alike, each with its uncertainty as an ellipse."""
+    """The levels of a general input, near each other if they behave alike, each with its uncertainty as an ellipse.
+
+    With a `trail`, hollow diamonds lead to where the task's level is now.
+    """
     levels, general = summary["levels"], summary["general"]
     figure = new_figure(4.2, 3.5, label=f"Map of the levels of {general}: near ones are believed to behave alike.")
     axes = figure.add_subplot()
@@ -134,6 +161,7 @@ def embedding_map(summary: dict[str, Any]) -> Figure:
             zorder=3 if each["is_current"] else 2,
         )
         axes.add_patch(ellipse)
+    _trail(axes, summary)
     axes.autoscale_view()
     axes.margins(0.04)
     settled(figure)  # labels need to know where the points end up
@@ -202,12 +230,62 @@ def _slice(axes: Axes, each: dict[str, Any], summary: dict[str, Any]) -> None:
     axes.axvline(at, color=VERMILLION, linewidth=1.0, linestyle=(0, (4, 3)), label=anchor["is"], zorder=1)
     measured = each["measured"]
     if measured["x"]:
-        # The farther from the slice, the paler: such a point says less about it.
-        strength = 0.2 + 0.8 * np.clip(1 - 2 * np.array(measured["distance"]), 0, 1)
-        colors = [to_rgba(INK, alpha) for alpha in strength]
+        colors = [to_rgba(INK, alpha) for alpha in _strength(measured["distance"])]
         axes.scatter(measured["x"], measured["outcome"], s=18, c=colors, linewidths=0, label="measured", zorder=4)
     if anchor["outcome"] is not None:
         axes.plot(at, anchor["outcome"], "D", color=VERMILLION, markersize=5.5, markeredgecolor=PAPER, zorder=5)
+
+
+def _surface(
+    axes: Axes, each: dict[str, Any], values: Float[np.ndarray, "y x"], span: list[float], colors: str, title: str
+) -> None:
+    """Filled contours on the scale of all pairs, thin lines over them, and the scale at the side."""
+    low, high = span
+    if high - low <= 1e-9 * max(abs(low), abs(high)):  # a flat surface, which still needs a scale
+        room = 0.5 * (abs(high) or 1.0)
+        low, high = low - room, high + room
+    ticks = MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    fine = np.linspace(ticks[0], ticks[-1], 4 * (len(ticks) - 1) + 1)
+    filled = axes.contourf(each["x"], each["y"], values, levels=fine, cmap=colors, vmin=low, vmax=high, zorder=1)
+    lines = [tick for tick in ticks if values.min() < tick < values.max()]
+    if lines:
+        axes.contour(each["x"], each["y"], values, levels=lines, colors=PAPER, linewidths=0.6, alpha=0.7, zorder=2)
+    bar = axes.figure.colorbar(filled, ax=axes, ticks=ticks, pad=0.02, aspect=28)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelcolor=MUTED, labelsize=SMALL, labelfontfamily=fonts()[0])
+    bar.set_label(drawable(title), **text(size=SMALL))
+
+
+def _points_on_surface(axes: Axes, each: dict[str, Any], anchor: dict[str, Any]) -> None:
+    measured = each["measured"]
+    if measured["x"]:
+        strength = _strength(measured["distance"])
+        colors, rims = ([to_rgba(color, alpha) for alpha in strength] for color in (INK, PAPER))
+        axes.scatter(measured["x"], measured["y"], s=22, c=colors, edgecolors=rims, zorder=4)
+        axes.plot(
+            [], [], "o", color=INK, markersize=4.5, label="measured"
+        )  # for the legend, whatever the first one's strength
+    at = [anchor["inputs"][each[name]] for name in ("x_name", "y_name")]
+    axes.plot(*at, "D", color=VERMILLION, markersize=6, markeredgecolor=PAPER, label=anchor["is"], zorder=5)
+    low, high = (np.array([each[name][end] for name in ("x", "y")]) for end in (0, -1))
+    low, high = np.minimum(low, at), np.maximum(high, at)  # half a mark at the edge is hard to see
+    room = 0.03 * (high - low)
+    axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+
+
+def _strength(distance: Sequence[float]) -> Float[np.ndarray, " n"]:
+    """How opaque points are: the farther from what is drawn, the paler, since they say less about it."""
+    return 0.2 + 0.8 * np.clip(1 - 2 * np.array(distance), 0, 1)
+
+
+def _trail(axes: Axes, summary: dict[str, Any]) -> None:
+    """Small hollow diamonds where the task's level was, joined by a line to where it is."""
+    steps = [(step["x"], step["y"]) for step in summary.get("trail", [])]
+    if not steps:
+        return
+    now = [(each["x"], each["y"]) for each in summary["levels"] if each["is_current"]]
+    axes.plot(*zip(*steps, *now, strict=True), color=VERMILLION, linewidth=0.8, zorder=3)
+    axes.plot(*zip(*steps, strict=True), "D", color=PAPER, markeredgecolor=VERMILLION, markersize=4, zorder=4)
 
 
 def _edges(rows: Sequence[dict[str, Any]]) -> tuple[list[float], list[float]]:

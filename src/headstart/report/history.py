@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from headstart.campaign import Campaign
 from headstart.campaign.records import PREDICTION, Snapshot
+from headstart.campaign.tables import history_rows
 from headstart.tasks import Levels, Problem, Task, task_codes
 
 _KEPT = ("suggestion", "observation", "status", "score", "score_is", "author", "version", "reason")
@@ -21,8 +20,8 @@ def experiments(campaign: Campaign) -> list[dict[str, Any]]:
     The prediction is the one that was stored before the outcome was known. An experiment that nobody suggested has one
     as soon as a surrogate was brought up to date after it, see `headstart.Campaign.surrogate`.
     """
-    problem = campaign.problem
-    return [_record(row, problem) for row in campaign.history().to_dict("records")]
+    problem, snapshot = campaign.problem, campaign.snapshot()
+    return [_record(row, problem) for row in history_rows(snapshot.suggestions, snapshot.observations, problem)]
 
 
 def task_labels(problem: Problem, task: Task) -> dict[str, str]:
@@ -51,24 +50,17 @@ def best(rows: list[dict[str, Any]], problem: Problem) -> dict[str, Any] | None:
     return max(rows, key=lambda row: problem.sign * row["outcome"], default=None)
 
 
-def _record(row: dict[Any, Any], problem: Problem) -> dict[str, Any]:
-    expected = {name: _plain(row[name]) for name in PREDICTION}
+def _record(row: dict[str, Any], problem: Problem) -> dict[str, Any]:
     return {
-        **{name: _plain(row[name]) for name in _KEPT},
-        **{name: _moment(row[name]) for name in _TIMES},
+        **{name: row.get(name) for name in _KEPT},
+        **{name: _moment(row.get(name)) for name in _TIMES},
         "task": {name: row[name] for name in problem.general},
-        "inputs": {name: float(row[name]) for name in problem.inputs},
-        "outcome": _plain(row[problem.objective]),
-        "prediction": None if expected["mean"] is None else expected,
+        "inputs": {name: row[name] for name in problem.inputs},
+        "outcome": row.get(problem.objective),
+        "prediction": None if row["mean"] is None else {name: row[name] for name in PREDICTION},
     }
 
 
-def _plain(value: Any) -> Any:
-    if pd.isna(value):
-        return None
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _moment(value: Any) -> str | None:
+def _moment(value: datetime | None) -> str | None:
     """A time as text that sorts as times do."""
-    return None if pd.isna(value) else value.isoformat(timespec="microseconds")
+    return None if value is None else value.isoformat(timespec="microseconds")

@@ -152,5 +152,6 @@ def _similarities(
     if kernel.knows_tasks:  # the other levels are other tasks, so their residuals have nothing in common
         joint = torch.cat([joint, torch.ones_like(joint[..., : len(surrogate.problem.general)])], dim=-1)
         origin = torch.cat([origin, torch.zeros_like(origin[..., : len(surrogate.problem.general)])], dim=-1)
-    correlation = kernel.covariance(parameters, origin, joint) / kernel.variance(parameters, origin).unsqueeze(-1)
+    squared = kernel.variance(parameters, origin).unsqueeze(-1) * kernel.variance(parameters, joint).unsqueeze(-2)
+    correlation = kernel.covariance(parameters, origin, joint) / squared.sqrt()
     return correlation.mean(0).squeeze(0).numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ def slices(campaign: Campaign, task: Task, *, points: int = 61) -> dict[str, Any
     """
     problem, labels = campaign.problem, task_labels(campaign.problem, task)
     rows = measured(campaign.snapshot(), labels, campaign.problem)
-    anchor = _anchor(campaign, labels, rows)
+    anchor = anchor_of(campaign, labels, rows)
     centre = np.array([anchor["inputs"][name] for name in problem.inputs])
-    axes = _axes(problem, points)
+    axes = axes_of(problem, points)
     lengths = [len(axis) for axis in axes]
     # All slices under each other: the anchor in every row, then each slice's own column.
     table = np.tile(centre, (sum(lengths), 1))
@@ -40,7 +41,6 @@ def slices(campaign: Campaign, task: Task, *, points: int = 61) -> dict[str, Any
 
     there = np.array([list(row["inputs"].values()) for row in rows]).reshape(len(rows), len(axes))
     outcomes = [row["outcome"] for row in rows]
-    distance = _distance(there, centre, problem)
     low, high = problem.bounds
     shown = np.concatenate([expected[["lower", "upper"]].to_numpy().ravel(), outcomes])
     return {
@@ -61,7 +61,7 @@ def slices(campaign: Campaign, task: Task, *, points: int = 61) -> dict[str, Any
                 "measured": {
                     "x": there[:, column].tolist(),
                     "outcome": outcomes,
-                    "distance": distance[:, column].tolist(),
+                    "distance": distance_from(centre, there, problem, free=[column]).tolist(),
                 },
             }
             for column, name in enumerate(problem.inputs)
@@ -69,7 +69,8 @@ def slices(campaign: Campaign, task: Task, *, points: int = 61) -> dict[str, Any
     }
 
 
-def _anchor(campaign: Campaign, labels: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, Any]:
+def anchor_of(campaign: Campaign, labels: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The point that slices and surfaces of a task go through, given what was measured of it."""
     problem, found = campaign.problem, best(rows, campaign.problem)
     if found is not None:
         return {"is": "best measured", "inputs": found["inputs"], "outcome": found["outcome"]}
@@ -82,7 +83,8 @@ def _anchor(campaign: Campaign, labels: dict[str, str], rows: list[dict[str, Any
     return {"is": "best predicted", "inputs": {name: float(point[name]) for name in problem.inputs}, "outcome": None}
 
 
-def _axes(problem: Problem, points: int) -> list[Float[np.ndarray, " k"]]:
+def axes_of(problem: Problem, points: int) -> list[Float[np.ndarray, " k"]]:
+    """For each input the values it is shown at: its steps if they are few, evenly spaced ones otherwise."""
     grids = {name: grid for name, grid in problem.grids.items() if len(grid) <= points}
     return [
         grids.get(name, np.linspace(low, high, points))
@@ -90,11 +92,10 @@ def _axes(problem: Problem, points: int) -> list[Float[np.ndarray, " k"]]:
     ]
 
 
-def _distance(
-    there: Float[np.ndarray, "n d"], centre: Float[np.ndarray, " d"], problem: Problem
-) -> Float[np.ndarray, "n d"]:
-    """The largest scaled difference in the inputs other than each."""
+def distance_from(
+    centre: Float[np.ndarray, " d"], there: Float[np.ndarray, "n d"], problem: Problem, *, free: Sequence[int]
+) -> Float[np.ndarray, " n"]:
+    """The largest scaled difference in the inputs other than the free ones."""
     low, high = problem.bounds
     away = np.abs(there - centre) / (high - low)
-    others = np.where(np.eye(len(centre), dtype=bool), 0.0, away[:, None, :])
-    return others.max(axis=-1, initial=0.0)
+    return np.delete(away, list(free), axis=1).max(axis=1, initial=0.0)

@@ -22,6 +22,7 @@ BLUE = "#0072b2"
 SKY = "#56b4e9"
 GREEN = "#009e73"
 VERMILLION = "#d55e00"
+PURPLE = "#a3568a"  # Okabe and Ito's, darker: it is also written in
 
 SIZE = 9.0
 SMALL = 8.0
@@ -81,15 +82,15 @@ def dress(axes: Axes, *, x: str = "", y: str = "") -> None:
     axes.set_ylabel(drawable(y), **text())
 
 
-def legend(figure: Figure, axes: Axes) -> None:
-    """What the axes hold, in a line above them, without a box."""
+def legend(figure: Figure, axes: Axes, *, columns: int | None = None) -> None:
+    """What the axes hold, in a line above them, or in so many columns, without a box."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         figure.legend(
             handles,
             names,
             loc="outside upper left",
-            ncols=len(handles),
+            ncols=columns or len(handles),
             frameon=False,
             labelcolor=INK,
             prop={"family": fonts(), "size": SMALL},

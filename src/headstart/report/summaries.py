@@ -17,14 +17,15 @@ INTERVAL = 0.8
 _STATES = ("observed", "pending", "withdrawn", "retracted")
 
 
-def overview(campaign: Campaign) -> dict[str, Any]:
-    """What the campaign is about and how far it is.
+def overview(campaign: Campaign, *, known: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """What the campaign is about and how far it is; `known` are its `experiments`, where they are at hand.
 
     `tasks` lists every task: those with experiments since the archive first, the most recently active of them on top,
     then those of the archive alone. `current` is the first kind, each with its best experiment so far, for which rows
     of the archive count too if they are of the same task.
     """
-    problem, history, snapshot = campaign.problem, experiments(campaign), campaign.snapshot()
+    problem, snapshot = campaign.problem, campaign.snapshot()
+    history = experiments(campaign) if known is None else known
     archive = [each for each in snapshot.counting if each.is_archive]
     counts: dict[tuple[str, ...], dict[str, Any]] = {}
 
@@ -57,14 +58,14 @@ def overview(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def convergence(campaign: Campaign, task: Task) -> dict[str, Any]:
+def convergence(campaign: Campaign, task: Task, *, known: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     """The evaluations of a task in the order they were told, with the best so far and what was expected of each.
 
     `start` is the best row of the archive where the task has some: the best so far begins there. `pending` are the
-    experiments still to be measured.
+    experiments still to be measured. `known` are the campaign's `experiments`, where they are at hand.
     """
     problem, labels = campaign.problem, task_labels(campaign.problem, task)
-    history = [each for each in experiments(campaign) if each["task"] == labels]
+    history = [each for each in (experiments(campaign) if known is None else known) if each["task"] == labels]
     rows = measured(campaign.snapshot(), labels, problem)
     start = best([row for row in rows if row["is_archive"]], problem)
     so_far = None if start is None else start["outcome"]

@@ -43,11 +43,20 @@ def as_svg(figure: Figure) -> str:
     return drawn.replace("<svg", f'<svg role="img" aria-label={quoteattr(label)} style="{style}"', 1) + "\n"
 
 
+def check_figure(path: str | Path) -> None:
+    """Refuse a file that no figure can be written to: of an unknown kind, or in a folder that does not exist."""
+    if Path(path).suffix.lower() not in _FORMATS:
+        raise FileFormatError(f"{path} must end in {', '.join(_FORMATS)} to say which kind of figure it is.")
+    if not Path(path).parent.is_dir():
+        raise FileFormatError(
+            f"Cannot save to {path}: there is no folder {Path(path).parent}. Make it, or give another."
+        )
+
+
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure as .png, .svg or .pdf, whole or not at all."""
+    check_figure(path)
     suffix = Path(path).suffix.lower()
-    if suffix not in _FORMATS:
-        raise FileFormatError(f"{path} must end in {', '.join(_FORMATS)} to say which kind of figure it is.")
     if suffix == ".svg":
         write_file(path, as_svg(figure).encode())
         return

@@ -17,13 +17,14 @@ import numpy as np
 import pandas as pd
 
 from headstart.errors import DataError
+from headstart.tasks.cells import Cells
+from headstart.tasks.files import naming
+from headstart.tasks.text_tables import guarded, might_run
 from headstart.writing import write_whole
 
 
 def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
-    """Write the columns of a frame, without its index, in the format that the suffix names.
-
-    Text stays text: in a workbook what begins with an equals sign is no formula.
+    """Write the columns of a frame, without its index, in the format that the suffix names, as `table_bytes` does.
 
     >>> write_table(pd.DataFrame({"flow": [10]}), "next.doc")
     Traceback (most recent call last):
@@ -32,16 +33,8 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     """
     path = Path(path)
     check_target(path)
-    suffix = path.suffix.lower()
-    try:
-        content = _FORMATS[suffix](frame)
-    except ImportError as error:
-        package = "openpyxl" if suffix == ".xlsx" else "pyarrow"
-        raise DataError(f"{path.name}: {suffix} needs the package {package}. Run: pip install {package}") from error
-    except Exception as error:  # each library has its own for a cell that its format cannot hold
-        raise DataError(
-            f"{path.name}: This table cannot be written as {suffix}: {error}. Correct the cells, or write .csv."
-        ) from error
+    with naming(path.name):
+        content = table_bytes(frame, path.suffix)
     try:
         write_whole(path, content)
     except OSError as error:
@@ -51,24 +44,66 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         ) from error
 
 
+def table_bytes(frame: pd.DataFrame, suffix: str) -> bytes:
+    """The columns of a frame, without its index, as the content of a file whose name ends so.
+
+    Text stays text, in the cells and in the names of the columns: what a spreadsheet program might run as a formula is
+    no formula in a workbook, and in delimited text an apostrophe comes before it, which `read_table` takes away again.
+
+    >>> table_bytes(pd.DataFrame({"pump": ["=B", "C"], "flow": [-5.2, 10]}), ".csv")
+    b"pump,flow\\n'=B,-5.2\\nC,10.0\\n"
+    """
+    suffix = suffix.lower()
+    _check_format(suffix)
+    try:
+        return _FORMATS[suffix](frame)
+    except ImportError as error:
+        package = "openpyxl" if suffix == ".xlsx" else "pyarrow"
+        raise DataError(f"{suffix} needs the package {package}. Run: pip install {package}") from error
+    except Exception as error:  # each library has its own for a cell that its format cannot hold
+        raise DataError(
+            f"This table cannot be written as {suffix}: {error}. Correct the cells, or write .csv."
+        ) from error
+
+
 def check_target(path: Path) -> None:
     """Refuse a file that no table can be written to: of an unknown format, or in a folder that does not exist."""
-    suffix = path.suffix.lower()
+    with naming(path.name):
+        _check_format(path.suffix.lower())
+        if not path.parent.is_dir():
+            raise DataError(f"There is no folder {path.parent}. Make it, or give another.")
+
+
+def _check_format(suffix: str) -> None:
     if suffix not in _FORMATS:
         *legal, last = _FORMATS
-        raise DataError(
-            f"{path.name}: There is no format {suffix!r}. Give a name that ends in {', '.join(legal)} or {last}."
-        )
-    if not path.parent.is_dir():
-        raise DataError(f"{path.name}: There is no folder {path.parent}. Make it, or give another.")
+        raise DataError(f"There is no format {suffix!r}. Give a name that ends in {', '.join(legal)} or {last}.")
 
 
 def _delimited(frame: pd.DataFrame, separator: str) -> bytes:
+    frame = _without_formulas(frame)
     text = frame.to_csv(index=False, sep=separator, lineterminator="\n")
-    if re.search(f"(?m)(?:^|{separator}) ", text):  # a blank that begins a cell survives only in quotes
+    # A blank that begins a cell survives only in quotes, and so does "\r", which else would begin a row.
+    if "\r" in text or re.search(f"(?m)(?:^|{separator}) ", text):
         text = frame.to_csv(index=False, sep=separator, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     # Excel takes text without a byte-order mark for the encoding of the country; other programs prefer none.
     return text.encode("utf-8" if text.isascii() else "utf-8-sig")
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with an apostrophe before what is no number and a spreadsheet program might run."""
+    frame = frame.rename(columns=lambda name: guarded(name) if isinstance(name, str) else name)  # a copy
+    for place, dtype in enumerate(frame.dtypes):
+        if dtype.kind in "iufcbM":  # numbers, truth values and dates
+            continue
+        cells = Cells.of(frame.iloc[:, place].to_numpy(dtype=object))
+        risky = cells.where([might_run(text) for text in cells.texts])
+        others = np.flatnonzero((cells.places < 0) & ~cells.real)
+        risky[others] = [might_run(str(value)) for value in cells.values[others]]  # such as fractions and durations
+        if risky.any():
+            cells.values[risky] = [f"'{value}" for value in cells.values[risky]]
+            frame.isetitem(place, cells.values)
+    return frame
 
 
 def _workbook(frame: pd.DataFrame) -> bytes:

@@ -11,6 +11,7 @@ from itertools import islice
 
 from headstart.errors import DataError, FileFormatError
 from headstart.tasks.grids import Grid
+from headstart.tasks.notations import NUMBER
 
 _SEPARATORS = (",", ";", "\t", "|")
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -18,6 +19,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _SEP_LINE = re.compile(r"sep=(.)\r?(?:\n|$)", re.IGNORECASE)
 _SNIFFED = 200  # lines looked at to find the separator
 _RESAVE = "Save it from the spreadsheet program as 'CSV UTF-8'"
+# What a spreadsheet program may run, in quotes or not: text that begins with one of these, also in full width and after
+# blanks, be they visible or not. An apostrophe before it keeps it from being run.
+_FORMULA = re.compile(
+    r"'* [\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff]* [=+\-@\t\r\n\x00\uff0b\uff0d\uff1d\uff20]", re.VERBOSE
+)
 
 
 def decoded(data: bytes, *, encoding: str | None = None) -> str:
@@ -62,8 +68,12 @@ def _guessed(data: bytes) -> str:
 def grid_of_text(text: str, *, separator: str | None = None) -> tuple[Grid, str]:
     """The rows of a text, one a record, and the separator: a quoted cell may hold separators and line ends.
 
+    An apostrophe that keeps a cell from being run as a formula is no part of it.
+
     >>> grid_of_text('pump;flow\\n"A;\\nold";12,5\\n')
     ([['pump', 'flow'], ['A;\\nold', '12,5']], ';')
+    >>> grid_of_text("pump,flow\\n'=A,12\\n")
+    ([['pump', 'flow'], ['=A', '12']], ',')
     """
     stated = _SEP_LINE.match(text)
     if stated:  # Excel's own hint, which it does not show as a row
@@ -74,15 +84,17 @@ def grid_of_text(text: str, *, separator: str | None = None) -> tuple[Grid, str]
         raise DataError(
             f"A separator is one character, such as ',' ';' '\\t' or '|', not {separator!r}. Correct it (--separator)."
         )
-    grid: Grid = []
+    rows: list[list[str]] = []
     try:
-        grid.extend(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True))
-    except csv.Error as error:  # the rows before the bad one are in the grid
+        rows.extend(csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True))
+    except csv.Error as error:  # the rows before the bad one have been read
         raise DataError(
-            f"Row {len(grid) + 1} cannot be read: {error}. Close the quotation mark that opens in it, or write a mark "
+            f"Row {len(rows) + 1} cannot be read: {error}. Close the quotation mark that opens in it, or write a mark "
             f'that belongs to the text twice ("").'
         ) from None
-    return grid, separator
+    if "'" in text:
+        rows = [[unguarded(cell) if cell[:1] == "'" else cell for cell in row] for row in rows]
+    return [*rows], separator
 
 
 def _sniffed(text: str) -> str:
@@ -101,6 +113,35 @@ def _sniffed(text: str) -> str:
             if score > best:
                 best, separator = score, candidate
     return separator
+
+
+def might_run(text: str) -> bool:
+    """Whether a cell of this text is no number and a spreadsheet program might run it, less its apostrophes if any.
+
+    >>> [might_run(text) for text in ("=1+1", " @A1", "-old-", "'=1+1", "-5.2", "'90s")]
+    [True, True, True, True, False, False]
+    """
+    return bool(_FORMULA.match(text)) and not any(number.fullmatch(text.strip()) for number in NUMBER.values())
+
+
+def guarded(text: str) -> str:
+    """The text, after an apostrophe if a spreadsheet program might run it.
+
+    What looks as if it had its apostrophe gets one more, so that `unguarded` undoes this for every text.
+
+    >>> [guarded(text) for text in ("=1+1", "-5.2", "-old-", "'=1+1", "'90s")]
+    ["'=1+1", '-5.2', "'-old-", "''=1+1", "'90s"]
+    """
+    return f"'{text}" if might_run(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The text without the apostrophe that `guarded` put before it.
+
+    >>> [unguarded(text) for text in ("'=1+1", "=1+1", "''=1+1", "'90s")]
+    ['=1+1', '=1+1', "'=1+1", "'90s"]
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def check_even(grid: Grid, *, header: int) -> None:
