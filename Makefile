@@ -7,13 +7,16 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --e
 REQUIREMENTS := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-gpu docs bench clean
+.PHONY: help demo serve test test-slow test-gpu docs bench load clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.installed ## run the demonstration
 	$(BIN)/headstart demo
+
+serve: $(VENV)/.installed-web ## open the dashboard on http://127.0.0.1:8000
+	$(BIN)/headstart serve
 
 test: $(VENV)/.installed-dev ## check format, style, types and layers, then run the tests
 	$(BIN)/ruff format --check .
@@ -34,6 +37,10 @@ docs: $(VENV)/.installed ## write the pages that are generated
 bench: $(VENV)/.installed ## time the package
 	$(BIN)/python -m benchmarks
 
+load: $(VENV)/.installed-dev ## put the dashboard under load, five minutes on SQLite and on PostgreSQL
+	$(BIN)/python -m benchmarks.load --store sqlite
+	$(BIN)/python -m benchmarks.load --store postgresql
+
 clean: ## delete .venv and everything else that can be made again
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -45,6 +52,10 @@ $(VENV)/.installed: $(REQUIREMENTS) | $(BIN)/python
 	$(INSTALL) .
 	touch $@
 
+$(VENV)/.installed-web: $(REQUIREMENTS) | $(BIN)/python
+	$(INSTALL) ".[web]"
+	touch $@ $(VENV)/.installed
+
 $(VENV)/.installed-dev: $(REQUIREMENTS) | $(BIN)/python
 	$(INSTALL) ".[dev]"
-	touch $@ $(VENV)/.installed
+	touch $@ $(VENV)/.installed $(VENV)/.installed-web

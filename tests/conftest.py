@@ -4,7 +4,7 @@ from jaxtyping import install_import_hook
 
 # Shapes in signatures are checked in the tests alone, where arrays are. The hook rewrites modules as they are
 # imported, so it must come before the first import of headstart.
-ARRAYS = ("tasks", "models", "acquisition", "surrogate", "loop", "persistence", "benchmark")
+ARRAYS = ("tasks", "models", "acquisition", "surrogate", "validation", "loop", "persistence", "benchmark")
 install_import_hook([f"headstart.{name}" for name in ARRAYS], "beartype.beartype")
 
 import numpy as np  # noqa: E402

@@ -6,7 +6,8 @@
 
 `Problem` says what each column is for, `fit` learns one surrogate of all tasks, and the `Surrogate` predicts, suggests
 and observes. `optimize` runs the loop for an objective that can be computed. A `Campaign` keeps it in a database, for
-weeks and from several machines. The model underneath, for people who live in BoTorch, is in `headstart.models`.
+weeks and from several machines; `connect` reaches one on a server (`headstart serve`). The model underneath, for people
+who live in BoTorch, is in `headstart.models`.
 """
 
 from importlib import import_module
@@ -16,6 +17,7 @@ from headstart.version import __version__
 
 if TYPE_CHECKING:
     from headstart.campaign import Campaign
+    from headstart.client import connect
     from headstart.errors import HeadstartError
     from headstart.loop import Optimum, optimize
     from headstart.surrogate import Surrogate, fit, load
@@ -28,6 +30,7 @@ __all__ = [
     "Problem",
     "Surrogate",
     "__version__",
+    "connect",
     "fit",
     "load",
     "optimize",
@@ -41,6 +44,7 @@ _HOMES = {
     "Optimum": "headstart.loop",
     "Problem": "headstart.tasks",
     "Surrogate": "headstart.surrogate",
+    "connect": "headstart.client",
     "fit": "headstart.surrogate",
     "load": "headstart.surrogate",
     "optimize": "headstart.loop",

@@ -169,6 +169,21 @@ def test_optimize(headstart, archive, tmp_path):
     assert "not Python" in headstart("optimize", "nonsense.py:density", archive, *flags).err
 
 
+def test_benchmark_runs_what_is_asked_for(headstart, tmp_path):
+    quick = ("benchmark", "--smoke", "--only", "unrelated", "--method", "random", "--workers", 1)
+    alone = headstart(*quick)
+    assert (alone.code, alone.out) == (0, ""), alone.err
+    assert "1 jobs, 1 without a result." in alone.err
+    assert "The page is written when two methods have results on the same problem." in alone.err
+    assert "Without results, Headstart: everywhere." in alone.err
+    both = headstart(*quick, "--method", "random forest")
+    assert both.code == 0, both.err
+    written = [Path(path) for path in both.out.split()]
+    assert written[-1] == Path("headstart-smoke/README.md")
+    assert all(path.stat().st_size > 1000 for path in written)
+    assert "| random forest |" in written[-1].read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("nothing", "MODULE:FUNCTION"), ("gone.py:f", "no file gone.py"), ("no_such_module:f", "no module")],
@@ -201,6 +216,8 @@ def test_a_function_spelled_wrong():
         (("suggest", "archive.csv", *ROLES, "-t", "new", "--kernel", "foo"), 1, "matern52"),
         (("suggest", "archive.csv", *ROLES, "-t", "new", "-o", "no/folder.csv"), 1, "no folder no"),
         (("suggest", "archive.csv", *ROLES, "-t", "new", "-o", "next.doc"), 1, ".xlsx"),
+        (("benchmark", "--only", "toy"), 1, "no problem 'toy': choose from 'toy-fresh'"),
+        (("benchmark", "--method", "baybe"), 1, "Did you mean 'BayBE'"),
         (("campaign", "list"), 3, "no database headstart.db"),
         (("campaign", "show", "x", "--store", "mysql://a/b"), 3, "postgresql://user@host/name"),
     ],
@@ -380,7 +397,7 @@ def test_the_reference_is_complete_and_up_to_date():
     script = run_path(str(Path(__file__).parents[2] / "docs" / "make_cli_page.py"))
     page = script["PAGE"].read_text(encoding="utf-8")
     assert page == script["page"](), "run `make docs`"
-    for command in ("suggest", "predict", "inspect", "optimize", "demo"):
+    for command in ("suggest", "predict", "inspect", "optimize", "demo", "paper", "benchmark"):
         assert f"## `headstart {command}`" in page
     for command in ("create", "list", "show", "suggest", "observe", "withdraw", "retract", "export", "report"):
         assert f"### `headstart campaign {command}`" in page

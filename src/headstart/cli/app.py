@@ -17,13 +17,16 @@ from headstart.cli.options import (
     Archive,
     AsJson,
     Candidates,
+    Cluster,
     ColumnRoles,
     Count,
     Fixed,
     Output,
+    Processor,
     Reading,
     Seed,
     TaskOption,
+    Workers,
     check_output,
     grouped,
     new_labels,
@@ -31,6 +34,7 @@ from headstart.cli.options import (
     task_of,
 )
 from headstart.cli.output import fitting, note, notes, print_json, print_table, records, steps, text_of
+from headstart.cli.serve import serve, work
 from headstart.version import __version__
 
 if TYPE_CHECKING:
@@ -46,6 +50,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(campaigns, name="campaign")
+app.command()(serve)
+app.command()(work)
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,7 @@ class FitOptions:
     """How the surrogate is fitted."""
 
     seed: Seed = 0
-    kernel: Annotated[str, typer.Option(help="rbf+residual, or matern52+residual for rougher responses.")] = (
-        "rbf+residual"
-    )
+    kernel: Annotated[str, typer.Option(help="rbf+tasks, or matern52+tasks for rougher responses.")] = "rbf+tasks"
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu"
 
     def fit(self, table: pd.DataFrame, problem: Problem, source: Path) -> Surrogate:
@@ -178,6 +182,58 @@ def predict(
 
 @app.command()
 @grouped
+def validate(
+    archive: Archive,
+    roles: ColumnRoles,
+    reading: Reading,
+    options: FitOptions,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, help="Hold out this many tasks, the largest. [default: all]")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often to draw the rows that are learned.")] = 3,
+    figure: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
+    output: Output = None,
+    as_json: AsJson = False,
+) -> None:
+    """Whether old experiments help with a new task: each task of a file is predicted from the others.
+
+    Each task takes a fit and some updates: minutes for a few hundred rows. Nothing is stored.
+
+    Example: headstart validate archive.csv --objective yield_pct --maximize --figure trust.png
+    """
+    from headstart.report import save, trust, trust_figure, trust_in_words
+    from headstart.report.svg import check_figure
+    from headstart.tasks import naming
+
+    check_output(output)
+    if figure is not None:
+        check_figure(figure)
+    found, table, lines = _problem(roles, reading, archive, [], as_json)
+    surrogate = options.fit(table, found.problem, archive)
+    with naming(archive), steps(None, "Validating") as advance:
+        frame = surrogate.validate(
+            tasks=tasks,
+            repeats=repeats,
+            seed=options.seed,
+            progress=lambda done, total, text: advance(done / total, f"{done} of {total}: {text}"),
+        )
+    summary = trust(frame, surrogate.problem)
+    _write(frame, output)
+    if figure is not None:
+        save(trust_figure(summary), figure)
+        note(f"Wrote {figure}.")
+    if as_json:
+        print_json({**_provenance(surrogate, options, lines), **summary, "in_words": trust_in_words(summary)})
+        return
+    # What fits a terminal; the rest is in the file and in JSON.
+    shown = [*surrogate.problem.general, "shots", "rows", "rmse", "alone_rmse", "coverage", "gain", "verdict"]
+    title = f"Predictions of {surrogate.problem.objective} for tasks that were held out; alone: without legacy data"
+    print_table(frame[shown], title)
+    print(trust_in_words(summary))
+
+
+@app.command()
+@grouped
 def inspect(
     archive: Archive,
     reading: Reading,
@@ -294,9 +350,9 @@ def paper(
     ] = [],  # noqa: B006
     model: Annotated[list[str], typer.Option(help="A model to run, such as BEGP.", show_default=False)] = [],  # noqa: B006
     smoke: Annotated[bool, typer.Option("--smoke", help="A few of everything, in two minutes.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; one a core when left out.")] = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda to train all seeds and tasks as one batch.")] = "cpu",
-    ray: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Ray cluster.")] = None,
+    workers: Workers = None,
+    device: Processor = "cpu",
+    ray: Cluster = None,
 ) -> None:
     """Reproduce the paper: run its experiments, draw its figures, and say which of its findings hold.
 
@@ -322,6 +378,46 @@ def paper(
         note("The page is written when all parts and models have results.")
     if done.lacking:
         note(f"Not drawn, for lack of results: {', '.join(done.lacking)}. Run the other parts.")
+
+
+@app.command()
+def benchmark(
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where page, figures and results go: docs/benchmark, or headstart-smoke.", show_default=False
+        ),
+    ] = None,
+    only: Annotated[list[str], typer.Option(help="A problem to run, such as toy-fresh.", show_default=False)] = [],  # noqa: B006
+    method: Annotated[list[str], typer.Option(help="A method to run, such as Headstart.", show_default=False)] = [],  # noqa: B006
+    smoke: Annotated[bool, typer.Option("--smoke", help="A little of all that is quick.")] = False,
+    workers: Workers = None,
+    device: Processor = "cpu",
+    ray: Cluster = None,
+) -> None:
+    """Compare Headstart with other methods on many problems, and say who is first and which targets are reached.
+
+    Finished jobs are kept: a run that was interrupted continues where it was.
+    """
+    from headstart.benchmark.leaderboard.run import benchmark as run
+
+    with steps(None, "Experiments") as advance:
+        done = run(
+            folder or Path("headstart-smoke" if smoke else "docs/benchmark"),
+            only=only,
+            methods=method,
+            smoke=smoke,
+            workers=workers,
+            device=device,
+            ray=ray,
+            progress=lambda done, total, text: advance(done / total, f"{done:.0f} of {total}: {text}"),
+            say=note,
+        )
+    for path in done.files:
+        print(path)
+    if not done.files:
+        note("The page is written when two methods have results on the same problem.")
+    notes(f"Without results, {lacking}." for lacking in done.lacking)
 
 
 def _problem(roles: ColumnRoles, reading: Reading, path: Path, task: list[str], quiet: bool) -> Any:

@@ -93,9 +93,7 @@ def create(
     reading: Reading,
     store: StoreOptions,
     seed: Seed = 0,
-    kernel: Annotated[
-        str, typer.Option(help="rbf+residual, or matern52+residual for rougher responses.")
-    ] = "rbf+residual",
+    kernel: Annotated[str, typer.Option(help="rbf+tasks, or matern52+tasks for rougher responses.")] = "rbf+tasks",
     as_json: AsJson = False,
 ) -> None:
     """Start a campaign from a file of old experiments.
