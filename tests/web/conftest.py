@@ -30,8 +30,8 @@ def server(tmp_path_factory):
 def chromium():
     """Debian's Chromium, driven by Playwright.
 
-    Until Playwright stops, its event loop counts as running in this thread, and no other test may start one: so it lives
-    no longer than the tests of one file.
+    Until Playwright stops, its event loop counts as running in this thread, and no other test may start one: so it
+    lives no longer than the tests of one file.
     """
     from playwright.sync_api import sync_playwright
 
