@@ -23,7 +23,7 @@ test: $(VENV)/.installed-dev ## check format, style, types and layers, then run 
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/.installed-dev ## run the slow tests
 	$(BIN)/python -m pytest -m "slow and not gpu"

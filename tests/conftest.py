@@ -1,5 +1,7 @@
 """Settings of the whole test run."""
 
+import os
+
 from jaxtyping import install_import_hook
 
 # Shapes in signatures are checked in the tests alone, where arrays are. The hook rewrites modules as they are
@@ -11,7 +13,8 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
-torch.set_num_threads(min(2, torch.get_num_threads()))
+# Processes that run tests side by side (`-n auto`) have one core each.
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else min(2, torch.get_num_threads()))
 
 
 @pytest.fixture(autouse=True)
