@@ -216,6 +216,74 @@ def test_thompson_over_candidates_keeps_their_index(mixed):
 def test_an_unknown_acquisition(mixed):
     with pytest.raises(ProblemError, match="thompson"):
         mixed.suggest(NEW, acquisition="tompson")
+    with pytest.raises(ProblemError, match="give candidates"):
+        mixed.suggest(NEW, acquisition="probability of best")
+
+
+LISTED = pd.DataFrame(itertools.product(range(4, 10), (0.1, 0.5, 0.9)), columns=["blades", "flow"])
+
+
+def gains(surrogate, known, draws=4000) -> np.ndarray:
+    """The expected gain of every row of LISTED by its definition, one sample at a time."""
+    rows = pd.concat([LISTED, known])[["blades", "flow"]].to_numpy()
+    points = torch.tensor(np.column_stack([(rows[:, 0] - 4) / 5, rows[:, 1], np.full(len(rows), 4.0)]))
+    torch.manual_seed(1)
+    samples = surrogate.model.posterior(points).distribution.rsample(torch.Size([draws // 64])).flatten(0, 1)
+    total = np.zeros(len(LISTED))
+    for f in samples.numpy():
+        best = f[len(LISTED) :].max() if len(known) else f.min()
+        total += np.maximum(f[: len(LISTED)] - best, 0) / (f.max() - f.min())
+    return total / len(samples)
+
+
+@pytest.mark.parametrize("known", ["nothing", "measured", "running"])
+def test_candidates_are_ranked_by_expected_gain(mixed, known):
+    some = LISTED.iloc[[4, 13]]
+    surrogate, options = mixed, {}
+    if known == "measured":
+        surrogate = mixed.observe(some.assign(efficiency=efficiency(some["blades"], some["flow"])), task=NEW)
+    if known == "running":
+        options = {"pending": some}
+    chosen = surrogate.suggest(NEW, candidates=LISTED, n=3, **options)
+    truth = gains(surrogate, LISTED.iloc[:0] if known == "nothing" else some)
+    if known != "nothing":
+        truth[[4, 13]] = 0.0
+        assert not {4, 13} & {*chosen.index}
+    assert truth[chosen.index[0]] >= truth.max() - 0.02
+    assert chosen["score"].iloc[0] == pytest.approx(truth[chosen.index[0]], abs=0.03)
+    assert chosen["score"].is_monotonic_decreasing
+    # The second is chosen as if the first were running.
+    second = surrogate.suggest(NEW, candidates=LISTED, pending=pd.concat([options.get("pending"), chosen.iloc[[0]]]))
+    if known != "nothing":
+        assert second["score"].item() == pytest.approx(chosen["score"].iloc[1], abs=0.03)
+        assert second.index[0] == chosen.index[1]
+
+
+def test_alike_candidates_do_not_take_from_each_other(mixed):
+    """Of many candidates that are nearly one, each is seldom the very best, and still as promising as one alone."""
+    best, other = mixed.suggest(NEW, candidates=LISTED), LISTED.iloc[[17]]
+    crowd = pd.concat([best[["blades", "flow"]].assign(flow=best["flow"] + step / 1000) for step in range(40)])
+    table = pd.concat([crowd, other], ignore_index=True)
+    assert mixed.suggest(NEW, candidates=table).index[0] < 40
+
+
+def test_what_cannot_gain_is_ranked_by_its_mean(mixed):
+    rows = LISTED.assign(efficiency=efficiency(LISTED["blades"], LISTED["flow"]))
+    known = mixed.observe(rows.assign(pump="new"))
+    nearly = LISTED.assign(flow=LISTED["flow"] + 1e-5)
+    chosen = known.suggest(NEW, candidates=nearly, n=len(nearly))
+    assert sorted(chosen.index) == [*range(len(nearly))]
+    assert chosen["score"].is_monotonic_decreasing
+    assert rows["efficiency"].loc[chosen.index[0]] > rows["efficiency"].quantile(0.8)
+
+
+def test_more_candidates_than_can_be_compared(mixed):
+    flows = pd.DataFrame({"blades": 6, "flow": np.linspace(0, 1, 3001)})
+    few = mixed.suggest(NEW, candidates=flows.iloc[::10])
+    many = mixed.suggest(NEW, candidates=flows)
+    assert many["score"].item() == pytest.approx(few["score"].item(), abs=0.03)
+    assert abs(many["flow"].item() - few["flow"].item()) < 0.1
+    assert len(mixed.suggest(NEW, candidates=flows, n=600)) == 600
 
 
 def test_pending_points_of_a_lattice_are_left_alone(lattice):

@@ -19,6 +19,7 @@ from headstart.errors import DataError, FileFormatError, ProblemError
 from headstart.limits import check_fit, default_inference
 from headstart.models import BEGP, EGP, HMC, LBFGS, NUTS
 from headstart.models.known_kernels import DEFAULT_KERNEL
+from headstart.persistence import checksum
 
 THETA = np.random.RandomState(0).rand(6, 2)
 PROBLEM = hs.Problem(inputs={"x": (0, 1)}, general=["task"], objective="y", goal="minimize")
@@ -81,7 +82,7 @@ def test_intervals_have_the_probability_they_claim(surrogate):
     points = torch.tensor([[[0.2, 5.0]], [[0.7, 5.0]]]).double()
     posterior = surrogate.model.posterior(points, observation_noise=True)
     samples = posterior.distribution.rsample(torch.Size([4000]))[..., 0].numpy()
-    samples = -surrogate.unit * samples.transpose(1, 0, 2).reshape(2, -1)  # minimised
+    samples = surrogate.outcomes.outside(samples.transpose(1, 0, 2).reshape(2, -1))
     lower, upper = np.quantile(samples, [0.25, 0.75], axis=1)
     np.testing.assert_allclose(predicted["lower"], lower, atol=0.03)
     np.testing.assert_allclose(predicted["upper"], upper, atol=0.03)
@@ -134,7 +135,7 @@ def test_the_next_suggestion_has_the_highest_expected_improvement(surrogate):
     mean, sd = posterior.mean[..., 0, 0].numpy(), posterior.variance[..., 0, 0].sqrt().numpy()
     best = told.model.posterior(torch.tensor([[0.9, 5.0]])).mixture_mean.item()
     u = (mean - best) / sd
-    improvement = told.unit * (sd * (u * norm.cdf(u) + norm.pdf(u))).mean(1)
+    improvement = told.outcomes.scale * (sd * (u * norm.cdf(u) + norm.pdf(u))).mean(1)
     assert point["score"].item() >= improvement.max() * 0.999
     assert point["score"].item() == pytest.approx(improvement.max(), rel=0.02)
 
@@ -159,9 +160,10 @@ def test_a_batch_is_spread_out(surrogate, measured):
     assert np.diff(np.sort(batch["x"])).min() > 1e-4
 
 
-def test_candidates_are_ranked_by_the_probability_of_being_best(surrogate):
+def test_candidates_are_ranked_by_the_probability_of_being_best_if_one_likes(surrogate):
     candidates = pd.DataFrame({"x": np.linspace(0, 1, 30)}, index=[f"row {i}" for i in range(30)])
-    chosen = surrogate.suggest(NEW, n=30, candidates=candidates)
+    chosen = surrogate.suggest(NEW, n=30, candidates=candidates, acquisition="probability of best")
+    assert chosen.attrs["score"] == "probability of best"
     assert chosen["score"].sum() == pytest.approx(1.0)
     assert chosen["score"].is_monotonic_decreasing
     np.testing.assert_allclose(chosen["x"], candidates.loc[chosen.index, "x"])
@@ -274,16 +276,23 @@ def test_a_loaded_surrogate_learns_as_the_saved_one_would(tmp_path, surrogate):
     pd.testing.assert_frame_equal(loaded.suggest(NEW), surrogate.observe(new).suggest(NEW))
 
 
-def test_a_file_of_the_first_format_is_read(tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_older_format_is_read(tmp_path, version):
     path = tmp_path / "s.headstart"
     surrogate = hs.fit(toy_frame(tasks=3), PROBLEM, kernel="matern52", inference="lbfgs")
     surrogate.save(path)
+    centre, scale = surrogate.outcomes.centre, surrogate.outcomes.scale
 
     def older(header):
-        header["format"] = 1
-        del header["model"]["sampler"]
+        header["format"] = version
+        del header["outcomes"]
+        header |= {"unit": scale, "checksum": checksum(tensors)}
+        if version == 1:
+            del header["model"]["sampler"]
 
-    rewrite(path, change_header=older)
+    tensors = load_file(path)
+    tensors["train_Y"] -= centre / scale  # minimised, so of the other sign
+    rewrite(path, change_tensors=lambda t: t.update(tensors), change_header=older)
     pd.testing.assert_frame_equal(hs.load(path).suggest(NEW), surrogate.suggest(NEW))
 
 
@@ -462,7 +471,7 @@ def test_pending_experiments_are_respected(surrogate):
     candidates = pd.DataFrame({"x": [0.2, 0.5, 0.8]})
     left = surrogate.suggest(NEW, n=2, candidates=candidates, pending=candidates.iloc[[1]])
     assert set(left.index) == {0, 2}
-    assert left.attrs["score"] == "probability of best"
+    assert left.attrs["score"] == "expected gain"
 
 
 def test_a_suggestion_depends_on_its_seed_alone(surrogate):

@@ -54,7 +54,7 @@ def by_hand(surrogate: hs.Surrogate, rows: pd.DataFrame) -> tuple[np.ndarray, np
         posterior = surrogate.model.posterior(torch.stack([x, code], -1).unsqueeze(-2), observation_noise=True)
     mean, sd = (part.reshape(len(rows), -1).numpy() for part in (posterior.mean, posterior.variance.sqrt()))
     y = rows["loss"].to_numpy()[:, None]
-    each = stats.norm.logpdf(y, -surrogate.unit * mean, surrogate.unit * sd)
+    each = stats.norm.logpdf(y, surrogate.outcomes.outside(mean), surrogate.outcomes.scale * sd)
     predicted = surrogate.predict(rows, interval=0.8)
     inside = (predicted["lower"] <= rows["loss"]) & (rows["loss"] <= predicted["upper"])
     return special.logsumexp(each, axis=1) - math.log(each.shape[1]), inside.to_numpy()

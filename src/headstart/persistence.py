@@ -18,7 +18,7 @@ from torch import Tensor
 from headstart.errors import FileFormatError
 from headstart.writing import write_whole
 
-FORMAT = 2
+FORMAT = 3
 _KEY = "headstart"
 
 
@@ -27,7 +27,7 @@ def to_bytes(tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> bytes:
     from safetensors.torch import save
 
     contiguous = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    whole = {"format": FORMAT, **header, "checksum": _checksum(contiguous)}
+    whole = {"format": FORMAT, **header, "checksum": checksum(contiguous)}
     return bytes(save(contiguous, metadata={_KEY: json.dumps(whole)}))
 
 
@@ -51,7 +51,7 @@ def from_bytes(content: bytes, source: str) -> tuple[dict[str, Tensor], dict[str
             f"{source} has format {version}, this Headstart reads up to {FORMAT}: "
             "upgrade with pip install --upgrade headstart."
         )
-    if header.get("checksum") != _checksum(tensors):
+    if header.get("checksum") != checksum(tensors):
         raise FileFormatError(f"{source} is damaged: its numbers are not those that were saved. Save it again.")
     return tensors, header
 
@@ -75,7 +75,8 @@ def read_file(path: str | Path) -> bytes:
         raise FileFormatError(f"{source} cannot be read: {error.strerror}.") from error
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
+def checksum(tensors: Mapping[str, Tensor]) -> str:
+    """Of names and numbers, whatever their order."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(name.encode() + tensors[name].numpy().tobytes())

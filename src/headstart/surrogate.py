@@ -22,7 +22,14 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from headstart.acquisition import Space, check_acquisition, choose_from_candidates, choose_from_space
+from headstart.acquisition import (
+    Choice,
+    Space,
+    check_acquisition,
+    choose_from_candidates,
+    choose_from_space,
+    joint_samples,
+)
 from headstart.errors import (
     DataError,
     DataWarning,
@@ -37,6 +44,8 @@ from headstart.models import BEGP
 from headstart.models.inference import Inference, Progress
 from headstart.models.kernels import Kernel
 from headstart.models.known_kernels import DEFAULT_KERNEL
+from headstart.models.mixture import Mixture
+from headstart.models.outcomes import Outcomes
 from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import from_bytes, read_file, to_bytes, write_file
 from headstart.shapes import Float
@@ -46,6 +55,8 @@ from headstart.validation import validate_tasks
 from headstart.version import __version__
 
 _PREDICTION = ("mean", "sd", "lower", "upper", "score")
+# Joint samples for the expected best of a batch.
+_SAMPLES = 4096
 # Entries of the largest array in a prediction: rows x draws x training rows.
 _PREDICTION_SIZE = 2**24
 # Squares of larger outcomes overflow.
@@ -56,14 +67,14 @@ _LARGEST = 1e150
 class Surrogate:
     """A fitted surrogate of one problem. Immutable: `observe` returns another.
 
-    Inside, inputs are scaled to [0, 1] by the problem's bounds, and the objective is counted in `unit`s and upwards:
-    more is better. (BoTorch's acquisition functions have absolute floors, so they want numbers near 1.)
+    Inside, inputs are scaled to [0, 1] by the problem's bounds, and the objective is counted as `outcomes` says: more
+    is better, numbers are near 1 (BoTorch's acquisition functions have absolute floors), and not lopsided.
     """
 
     problem: Problem
     levels: Levels
     model: BEGP
-    unit: float
+    outcomes: Outcomes
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -111,8 +122,9 @@ class Surrogate:
 
         - "expected improvement" over the task's best mean so far, once it has data;
         - "mean" of the objective for a task without data, and "expected best" of the batch for further points of it;
-        - "probability of best" over `candidates`. Those measured or pending are left out, and of equal ones the first
-          is taken.
+        - "expected gain" over `candidates`: by how much the best of the task so far (without data, the worst of the
+          candidates) is expected to improve, as a share of the range of the task's outcomes. Those measured or pending
+          are left out, and of equal ones the first is taken.
 
         No experiment is suggested that was measured on this task, is pending or is to be avoided.
 
@@ -124,7 +136,8 @@ class Surrogate:
             avoid: a table of experiments of this task that failed or cannot be run: neither these nor, where inputs are
                 continuous, others within 5 % of every input's range are suggested.
             fixed: inputs that are not free this time, such as {"flow": 15}.
-            acquisition: "auto", or "thompson" for the best points of functions sampled from the posterior.
+            acquisition: "auto"; "thompson" for the best points of functions sampled from the posterior; or, of
+                candidates, "probability of best", as the paper chooses.
             seed: of the search.
             interval: as in `predict`.
         """
@@ -157,14 +170,22 @@ class Surrogate:
                 raise ProblemError("Give candidates or fixed inputs, not both: the candidates say all that is fixed.")
             rows = read(candidates)
             choice = choose_from_candidates(
-                self.model, self._points(rows), measured, running, avoided, n=n, acquisition=acquisition, seed=seed
+                self.model,
+                self._points(rows),
+                measured,
+                running,
+                avoided,
+                n=n,
+                acquisition=acquisition,
+                seed=seed,
+                value=self.outcomes.value,
             )
             inputs = rows.inputs[choice.places]
             index = candidates.index[choice.places] if isinstance(candidates, pd.DataFrame) else pd.Index(choice.places)
         frame = pd.DataFrame(inputs, columns=[*self.problem.inputs])
         frame = frame.assign(**{name: float(value) for name, value in (fixed or {}).items()})
         frame = frame.join(self._predictions(choice.points, interval, noise=True))
-        frame["score"] = np.multiply(choice.scores, self._unit_of_score(choice.meaning))
+        frame["score"] = self._scores(choice, measured, running, frame["mean"], seed)
         frame.attrs["score"] = choice.meaning
         return frame if index is None else frame.set_index(index)
 
@@ -175,7 +196,8 @@ class Surrogate:
         points = self._points(replace(checked, codes=codes))
         with torch.no_grad():
             posterior = self.model.posterior(points.unsqueeze(-2))
-            ahead = posterior.mean - self.problem.sign * outcome / self.unit
+            [mark] = self.outcomes.inside(np.array([float(outcome)]))
+            ahead = posterior.mean - mark
             chance = torch.special.ndtr(ahead / posterior.variance.sqrt())
         # The mean over draws, which are the third dimension from behind.
         return pd.Series(chance.mean(-3).flatten().cpu().numpy(), name="chance")
@@ -189,7 +211,7 @@ class Surrogate:
         """
         checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True, task=task)
         check_size(len(self.model.train_X) + len(checked), self.model.train_X.device.type)
-        model = self.model.observe(self._points(checked), _outcomes(checked, self.problem, self.unit))
+        model = self.model.observe(self._points(checked), _counted(checked, self.outcomes))
         return replace(self, levels=levels, model=model)
 
     def rows_of(self, task: Task) -> int:
@@ -229,7 +251,7 @@ class Surrogate:
         return validate_tasks(
             self.model,
             self.levels,
-            unit=self.unit,
+            outcomes=self.outcomes,
             tasks=tasks,
             shots=shots,
             repeats=repeats,
@@ -259,7 +281,7 @@ class Surrogate:
             "headstart_version": __version__,
             "problem": self.problem.to_dict(),
             "levels": self.levels.to_dict(),
-            "unit": self.unit,
+            "outcomes": self.outcomes.to_dict(),
             "model": settings,
         }
         return to_bytes(tensors, header)
@@ -271,11 +293,12 @@ class Surrogate:
         """The surrogate that `to_bytes` wrote; errors name the source."""
         tensors, header = from_bytes(content, source)
         try:
+            problem = Problem.from_dict(header["problem"])
             return cls(
-                Problem.from_dict(header["problem"]),
+                problem,
                 Levels.from_dict(header["levels"]),
                 model_from_state(tensors, header["model"], device=device),
-                float(header["unit"]),
+                _outcomes_in(header, problem),
             )
         except (KeyError, TypeError, ValueError, ModelError) as error:
             raise FileFormatError(
@@ -331,28 +354,41 @@ class Surrogate:
             box[1, column] = grids[column][-1]
         return Space(box, kept, grids)
 
-    def _unit_of_score(self, meaning: str) -> float:
-        """From the model's units and direction to the user's."""
-        if meaning == "probability of best":
-            return 1.0
-        return self.unit if meaning == "expected improvement" else self.problem.sign * self.unit
+    def _scores(
+        self, choice: Choice, measured: Tensor, running: Tensor, means: pd.Series[float], seed: int
+    ) -> Float[np.ndarray, " n"]:
+        """The scores in the user's units; gains and probabilities have none."""
+        scores = np.asarray(choice.scores)
+        if choice.meaning == "mean":
+            return means.to_numpy()
+        if choice.meaning == "expected best":
+            if self.outcomes.is_straight:
+                return self.outcomes.outside(scores)
+            batch = torch.cat([running, choice.points])
+            generator = torch.Generator().manual_seed(seed)
+            best = self.outcomes.value(joint_samples(self.model, batch, _SAMPLES, generator)).cummax(-1).values.mean(0)
+            return self.outcomes.of_value(best[len(running) :].cpu().numpy())
+        if choice.meaning == "expected improvement":
+            # Improvements are small against the bend of the scale: what counts is its slope at the best so far.
+            with torch.no_grad():
+                best = self.model.posterior(measured.unsqueeze(-2)).mixture_mean.max()
+            return scores * self.outcomes.step_at(float(best))
+        return scores
 
     def _predictions(self, points: Float[Tensor, "n d"], interval: float, *, noise: bool) -> pd.DataFrame:
         tail = 0.5 * (1 - interval)
         levels = torch.tensor([tail, 1 - tail], dtype=points.dtype, device=points.device)
         per_row = self.model.posterior_draws * len(self.model.train_X)
-        pieces = []
+        moments, limits = [], []
         with torch.no_grad():
             for rows in points.split(max(_PREDICTION_SIZE // per_row, 1)):
                 posterior = self.model.posterior(rows.unsqueeze(-2), observation_noise=noise)
-                low, high = posterior.quantile(levels)
-                sd = posterior.mixture_variance.sqrt()
-                columns = [posterior.mixture_mean, sd, low, high]
-                pieces.append(torch.stack([column.flatten() for column in columns], -1))
-        mean, sd, low, high = self.unit * torch.cat(pieces).cpu().numpy().T
-        if self.problem.sign < 0:
-            mean, low, high = -mean, -high, -low
-        return pd.DataFrame({"mean": mean, "sd": sd, "lower": low, "upper": high})
+                each = torch.stack([posterior.mean, posterior.variance.sqrt()]).reshape(2, len(rows), -1).mT
+                moments.append(np.stack(Mixture(each[0].cpu().numpy(), each[1].cpu().numpy(), self.outcomes).moments))
+                limits.append(self.outcomes.outside(posterior.quantile(levels).flatten(1).cpu().numpy()))
+        mean, sd = np.concatenate(moments, axis=-1)
+        lower, upper = np.sort(np.concatenate(limits, axis=-1), axis=0)
+        return pd.DataFrame({"mean": mean, "sd": sd, "lower": lower, "upper": upper})
 
 
 def fit(
@@ -403,10 +439,10 @@ def fit(
     seed = check_fit(len(rows), seed=seed, model=model, kernel=kernel, latent_dim=latent_dim, device=device)
     problem = problem.resolved(archive)
     offset = len(problem.inputs)
-    points, unit = _points(rows, problem), _unit_of(rows)
+    points, outcomes = _points(rows, problem), _outcomes_of(rows, problem)
     begp = model_class(model)(
         points,
-        _outcomes(rows, problem, unit),
+        _counted(rows, outcomes),
         general={offset + g: size for g, size in enumerate(levels.sizes)},
         latent_dim=latent_dim,
         kernel=kernel,
@@ -415,7 +451,7 @@ def fit(
     )
     if inference == "auto":
         inference = default_inference(begp)
-    return Surrogate(problem, levels, begp.fit(seed=seed, inference=inference, progress=progress), unit)
+    return Surrogate(problem, levels, begp.fit(seed=seed, inference=inference, progress=progress), outcomes)
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Surrogate:
@@ -440,19 +476,24 @@ def _points(rows: Rows, problem: Problem) -> Float[Tensor, "n d"]:
     return torch.from_numpy(np.hstack([unit, rows.codes]))
 
 
-def _unit_of(rows: Rows) -> float:
-    """The size of a typical difference between outcomes, or of the outcomes if they do not differ."""
-    outcomes = np.asarray(rows.objective)
-    size = float(np.abs(outcomes).max())
+def _outcomes_in(header: Mapping[str, Any], problem: Problem) -> Outcomes:
+    """Up to the second format, outcomes were counted in units of one size."""
+    if "outcomes" in header:
+        return Outcomes.from_dict(header["outcomes"])
+    return Outcomes(sign=problem.sign, scale=float(header["unit"]))
+
+
+def _outcomes_of(rows: Rows, problem: Problem) -> Outcomes:
+    measured = np.asarray(rows.objective)
+    size = float(np.abs(measured).max())
     if size > _LARGEST:
         raise DataError(f"The objective holds {size:g}, too large to compute with. Use a larger unit or its logarithm.")
-    spread = float(outcomes.std())
-    return spread if spread > 1e-12 * size else size or 1.0
+    return Outcomes.of(measured, sign=problem.sign)
 
 
-def _outcomes(rows: Rows, problem: Problem, unit: float) -> Float[Tensor, "n 1"]:
-    """The objective as the model sees it: near 1, and more is better."""
-    return torch.from_numpy(problem.sign / unit * np.asarray(rows.objective)).unsqueeze(-1)
+def _counted(rows: Rows, outcomes: Outcomes) -> Float[Tensor, "n 1"]:
+    """The objective as the model sees it."""
+    return torch.from_numpy(outcomes.inside(np.asarray(rows.objective))).unsqueeze(-1)
 
 
 def _check_interval(interval: float) -> None:

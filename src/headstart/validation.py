@@ -38,6 +38,7 @@ from headstart.errors import DataError, ProblemError, checked_whole
 from headstart.models import BEGP, HMC, LBFGS
 from headstart.models.alone import task_alone
 from headstart.models.mixture import Mixture, measurements
+from headstart.models.outcomes import Outcomes
 from headstart.shapes import Bool, Float, Int
 from headstart.tasks import Levels
 
@@ -60,7 +61,7 @@ def validate_tasks(
     model: BEGP,
     levels: Levels,
     *,
-    unit: float = 1.0,
+    outcomes: Outcomes,
     tasks: int | None = None,
     shots: Iterable[int] = (0, 1, 3),
     repeats: int = 3,
@@ -72,7 +73,7 @@ def validate_tasks(
     Args:
         model: of all rows; others are fitted with its settings.
         levels: the labels of its general inputs.
-        unit: the size of the model's outputs in the user's unit, in which scores are.
+        outcomes: how the model counts outcomes; scores are in the user's units.
         tasks: hold out so many of them, those with most rows; all when left out.
         shots: after how many rows of the held-out task to predict the others. A task with too few has no row of it.
         repeats: how often to draw the rows that are learned.
@@ -94,8 +95,8 @@ def validate_tasks(
         first = codes[own.argmax()]
         task = {name: levels[name][code] for name, code in zip(levels.general, first, strict=True)}
         report(done, len(chosen), ", ".join(f"{name} = {label}" for name, label in task.items()))
-        cells = dict(_judged(model, own, learned, repeats, seed=seed, stream=place))
-        rows += [task | scores for scores in _summary(cells, unit)]
+        cells = dict(_judged(model, outcomes, own, learned, repeats, seed=seed, stream=place))
+        rows += [task | scores for scores in _summary(cells)]
     report(len(chosen), len(chosen), "done")
     frame = pd.DataFrame(rows, columns=[*levels.general, *COLUMNS])
     frame.attrs |= {"interval": INTERVAL, "repeats": repeats, "seed": seed, "archive_tasks": count}
@@ -120,7 +121,14 @@ def _chosen(
 
 
 def _judged(
-    model: BEGP, own: Bool[np.ndarray, " n"], shots: list[int], repeats: int, *, seed: int, stream: int
+    model: BEGP,
+    outcomes: Outcomes,
+    own: Bool[np.ndarray, " n"],
+    shots: list[int],
+    repeats: int,
+    *,
+    seed: int,
+    stream: int,
 ) -> Iterator[tuple[int, Float[np.ndarray, "2 r m 3"]]]:
     """For each number of shots, the scores of every repeat and row, with legacy data and alone; NaN where learned."""
     is_own = torch.from_numpy(own).to(model.train_X.device)
@@ -133,8 +141,9 @@ def _judged(
         centre, scale = (
             value.expand(1, len(X)).cpu().numpy() for value in (legacy.scaling.centre, legacy.scaling.scale)
         )
-        y = Y[:, 0].cpu().numpy()
-        yield 0, np.stack([_scores(measurements(legacy, X), y), _scores(Mixture(centre, scale), y)])[:, None]
+        y = outcomes.outside(Y[:, 0].cpu().numpy())
+        sides = measurements(legacy, X, outcomes), Mixture(centre, scale, outcomes)
+        yield 0, np.stack([_scores(side, y) for side in sides])[:, None]
     random = np.random.default_rng((seed, stream))
     orders = [torch.from_numpy(random.permutation(len(X))) for _ in range(repeats)]
     # Each repeat goes on from its own last model; only the latest ones are kept.
@@ -145,9 +154,9 @@ def _judged(
             new, known, rest = order[before:count], order[:count], order[count:]
             beliefs[repeat] = beliefs[repeat].observe(X[new], Y[new])
             alone = task_alone(legacy, X[known], Y[known], seed=seed)
-            y = Y[rest, 0].cpu().numpy()
+            y = outcomes.outside(Y[rest, 0].cpu().numpy())
             for side, belief in enumerate((beliefs[repeat], alone)):
-                cells[side, repeat, rest] = _scores(measurements(belief, X[rest]), y)
+                cells[side, repeat, rest] = _scores(measurements(belief, X[rest], outcomes), y)
         before = count
         yield count, cells
 
@@ -175,7 +184,7 @@ def _scores(predicted: Mixture, y: Float[np.ndarray, " m"]) -> Float[np.ndarray,
     return np.column_stack([(y - predicted.moments[0]) ** 2, predicted.log_density(y), inside])
 
 
-def _summary(cells: dict[int, Float[np.ndarray, "2 r m 3"]], unit: float) -> Iterator[dict[str, Any]]:
+def _summary(cells: dict[int, Float[np.ndarray, "2 r m 3"]]) -> Iterator[dict[str, Any]]:
     """The rows of the frame for one task, none if it has too few rows for any number of shots."""
     if not cells:
         return
@@ -185,7 +194,7 @@ def _summary(cells: dict[int, Float[np.ndarray, "2 r m 3"]], unit: float) -> Ite
     for shots, each in cells.items():
         scores: dict[str, float] = {}
         for prefix, (error, density, inside) in zip(("", "alone_"), np.nanmean(each, axis=(1, 2)), strict=True):
-            values = (unit * math.sqrt(error), density - math.log(unit), inside)
+            values = (math.sqrt(error), density, inside)
             scores |= {prefix + name: float(value) for name, value in zip(_SCORES, values, strict=True)}
         mean, error, _ = _gain(gains[shots][None])
         yield {

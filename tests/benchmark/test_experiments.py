@@ -12,6 +12,7 @@ import headstart
 from headstart.benchmark.contenders import (
     BayesianGP,
     Contender,
+    Counted,
     EmbeddingGP,
     Headstart,
     LoneGP,
@@ -510,12 +511,17 @@ def test_rows_have_the_codes_of_all_general_inputs() -> None:
 def test_headstart_embeds_general_inputs_separately_or_as_one(is_separate: bool, levels: tuple[int, ...]) -> None:
     contender = Headstart(latent_dim=1, is_separate=is_separate)
     trial = contender.sees(several())
-    [model] = contender.begin([trial], [0], device="cpu")
+    [belief] = contender.begin([trial], [0], device="cpu")
+    assert isinstance(belief, Counted)
+    model = belief.model
     assert isinstance(model, BEGP)
     assert tuple(general_columns(trial).values()) == levels
     assert model.train_X.shape == (24, 1 + len(levels))
     assert model.sampler == HMC()  # as `headstart.fit` does with so few rows
-    [grown] = contender.learn([model], [trial], [0], [(trial.order_x[:2], trial.order_y[:2])], 2)
+    [after] = contender.learn([belief], [trial], [0], [(trial.order_x[:2], trial.order_y[:2])], 2)
+    assert isinstance(after, Counted)
+    assert after.outcomes == belief.outcomes
+    grown = after.model
     assert isinstance(grown, BEGP)
     assert grown.train_X[24:, 1:].tolist() == [[float(code) for code in trial.current_codes]] * 2
     assert grown.sampler == HMC()
@@ -538,18 +544,34 @@ def test_of_several_general_inputs_most_methods_make_one() -> None:
         assert contender.sees(trial).current_codes == (1, 1)
 
 
-def test_headstart_is_the_default_surrogate() -> None:
-    """The same kernel, latents and inference as `headstart.fit` chooses for the same rows."""
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_headstart_is_the_default_surrogate(goal: str) -> None:
+    """It predicts and chooses as `headstart.fit`, `observe` and `suggest` do with the same rows."""
     trial = several()
+    sign = 1 if goal == "maximize" else -1
+    skewed = {name: sign * np.exp(4 * getattr(trial, name)) for name in ("legacy_y", "order_y", "y")}
+    trial = replace(trial, **skewed, sign=sign, optimum=float(sign * (sign * skewed["y"]).max()))
     frame = pd.DataFrame({"x": trial.legacy_x[:, 0], "y": trial.legacy_y})
     frame = frame.assign(machine=[f"m{g}" for g in trial.legacy_codes[:, 0]], material=trial.legacy_codes[:, 1])
-    problem = Problem(inputs={"x": (0, 1)}, general=["machine", "material"], objective="y")
-    default = headstart.fit(frame, problem, seed=0).model
-    [model] = Headstart().begin([trial], [0], device="cpu")
-    assert isinstance(model, BEGP)
-    assert model.structure.kernel.name == default.structure.kernel.name
-    assert model.structure.latent_dims == default.structure.latent_dims
-    assert model.sampler == default.sampler
+    problem = Problem(inputs={"x": (0, 1)}, general=["machine", "material"], objective="y", goal=goal)
+    surrogate = headstart.fit(frame, problem, seed=0)
+    assert surrogate.outcomes.power != 1.0
+    contender = Headstart()
+    [belief] = contender.begin([trial], [0], device="cpu")
+    task = dict(zip(["machine", "material"], (f"m{trial.current_codes[0]}", trial.current_codes[1]), strict=True))
+    listed = pd.DataFrame({"x": trial.x[:, 0]})
+    for measured in (0, 2):
+        if measured:
+            told = trial.order_x[:measured], trial.order_y[:measured]
+            [belief] = contender.learn([belief], [trial], [0], [told], measured)
+            rows = pd.DataFrame({"x": told[0][:, 0], "y": told[1]})
+            surrogate = surrogate.observe(rows, task=task)
+        expected = surrogate.predict(listed, task=task)
+        mean, sd = predict(belief, trial, trial.x).moments
+        np.testing.assert_allclose(mean, expected["mean"], rtol=1e-6)
+        np.testing.assert_allclose(sd, expected["sd"], rtol=1e-6)
+        x, _ = choose(belief, trial, trial.order_x[:measured], listed=contender.listed, seed=0)
+        assert x.item() == surrogate.suggest(task, candidates=listed, seed=0)["x"].item()
 
 
 # Random choice
@@ -567,7 +589,9 @@ def test_random_pairs_of_a_finite_set_are_equally_likely() -> None:
 @pytest.mark.parametrize("step", [0, 1])
 def test_random_points_of_a_function_are_uniform(step: int) -> None:
     trial = toy()
-    points = np.array([choose(None, trial, trial.x[:0], seed=seed + 1000 * step)[0].item() for seed in range(1000)])
+    points = np.array(
+        [choose(None, trial, trial.x[:0], listed="auto", seed=seed + 1000 * step)[0].item() for seed in range(1000)]
+    )
     assert stats.kstest(points, "uniform").pvalue > 1e-3
     assert len(set(points)) == 1000
 

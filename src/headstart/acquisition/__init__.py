@@ -1,7 +1,7 @@
 """WHAT TO TRY: how promising a point is, and where the most promising one lies.
 
     criteria    expected improvement, and the best mean of a task without data
-    candidates  of a finite set: the probability of being best (eq. prob-best), Thompson sampling
+    candidates  of a finite set: the expected gain, the probability of being best (eq. prob-best), Thompson sampling
     space       of continuous and stepped inputs: the best point, by gradient and local search from many starts
     choice      a batch of experiments, each knowing of the others and of those that are running
 
@@ -9,7 +9,15 @@ Everything maximises. The paper handles the noise of sampled latents by stochast
 are fixed once (common random numbers), so a criterion is a smooth deterministic function and L-BFGS-B may climb it.
 """
 
-from headstart.acquisition.choice import check_acquisition, choose_from_candidates, choose_from_space
+from headstart.acquisition.candidates import joint_samples
+from headstart.acquisition.choice import Choice, check_acquisition, choose_from_candidates, choose_from_space
 from headstart.acquisition.space import Space
 
-__all__ = ["Space", "check_acquisition", "choose_from_candidates", "choose_from_space"]
+__all__ = [
+    "Choice",
+    "Space",
+    "check_acquisition",
+    "choose_from_candidates",
+    "choose_from_space",
+    "joint_samples",
+]

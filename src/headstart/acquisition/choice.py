@@ -9,13 +9,14 @@ import torch
 from botorch.models.model import Model
 from torch import Tensor
 
-from headstart.acquisition.candidates import probability_of_best, thompson, winners
+from headstart.acquisition.candidates import Value, best_by_gain, probability_of_best, thompson, winners
 from headstart.acquisition.criteria import criterion_for
 from headstart.acquisition.space import Space, is_taken, maximise_over_space
 from headstart.errors import DataError, ExhaustedError, ProblemError, did_you_mean
 from headstart.shapes import Float
 
-_ACQUISITIONS = ("auto", "thompson")
+_OF_LISTS = "probability of best"
+_ACQUISITIONS = ("auto", "thompson", _OF_LISTS)
 
 # Points of a space among which Thompson sampling looks for the best of a sampled function.
 _SAMPLED_POINTS = 2048
@@ -58,6 +59,8 @@ def choose_from_space(
     seed: int,
 ) -> Choice:
     """Greedily one point after another, each knowing those before it as pending."""
+    if acquisition == _OF_LISTS:
+        raise ProblemError(f"acquisition={_OF_LISTS!r} compares listed experiments: give candidates.")
     if acquisition == "thompson":
         points = space.points() if space.size <= _SAMPLED_POINTS else space.sample(_SAMPLED_POINTS, seed=seed)
         return choose_from_candidates(
@@ -85,9 +88,14 @@ def choose_from_candidates(
     n: int,
     acquisition: str,
     seed: int,
+    value: Value | None = None,
 ) -> Choice:
-    """The n candidates most likely to be the best, which is the batch most likely to hold the best."""
-    free = ~is_taken(candidates, torch.cat([measured, pending, avoided])).cpu().numpy()
+    """The n candidates with the greatest expected gain, each knowing those before it; or as `acquisition` says.
+
+    By the probability of being best the n most likely ones are taken: the batch most likely to hold the best.
+    """
+    known = torch.cat([measured, pending])
+    free = ~is_taken(candidates, torch.cat([known, avoided])).cpu().numpy()
     # Equal candidates would share one probability among them.
     _, first = np.unique(candidates.cpu().numpy(), axis=0, return_index=True)
     left = np.sort(first[free[first]])
@@ -97,11 +105,16 @@ def choose_from_candidates(
             f"{len(left)} of {len(candidates)} candidates differ and have not been measured on this task yet, "
             f"but {n} were asked for. Add candidates or ask for fewer."
         )
-    won = winners(model, candidates[left], seed=seed)
-    probability = probability_of_best(won, len(left))
-    if acquisition == "thompson":
-        best = thompson(won, len(left), n)
+    if acquisition == "auto":
+        best, scores = best_by_gain(model, candidates[left], known, n, seed=seed, value=value)
+        meaning = "expected gain"
     else:
-        best = probability.argsort(descending=True, stable=True)[:n]
+        won = winners(model, candidates[left], seed=seed)
+        probability, meaning = probability_of_best(won, len(left)), _OF_LISTS
+        if acquisition == "thompson":
+            best = thompson(won, len(left), n)
+        else:
+            best = probability.argsort(descending=True, stable=True)[:n]
+        scores = probability[best]
     places = left[best.cpu().numpy()]
-    return Choice(candidates[places], probability[best].tolist(), "probability of best", places.tolist())
+    return Choice(candidates[places], scores.tolist(), meaning, places.tolist())

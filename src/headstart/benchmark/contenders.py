@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,13 +23,23 @@ from headstart.models import BEGP, BGP, EGP
 from headstart.models.ensemble_model import EnsembleModel
 from headstart.models.inference import HMC, LBFGS, Adam
 from headstart.models.known_kernels import DEFAULT_KERNEL
+from headstart.models.outcomes import Outcomes
 from headstart.models.together import fit_together, observe_together, sample_together
 from headstart.shapes import Float
 
 Rows: TypeAlias = tuple[Float[np.ndarray, "k d"], Float[np.ndarray, " k"]]
 """Inputs and outcomes of current rows, in the order they were learned."""
 
-Belief: TypeAlias = EnsembleModel | PeerBelief | None
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """A model that counts outcomes by a scale of its own."""
+
+    model: EnsembleModel
+    outcomes: Outcomes
+
+
+Belief: TypeAlias = EnsembleModel | Counted | PeerBelief | None
 """A model of the current task; None where there is nothing to predict with."""
 
 Beliefs: TypeAlias = list[Belief]
@@ -41,6 +51,11 @@ class Contender(ABC):
     """A method with its settings, which are part of a result's key."""
 
     label: str
+
+    @property
+    def listed(self) -> str:
+        """How it chooses from finite sets: as the paper does."""
+        return "probability of best"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -154,6 +169,7 @@ class Headstart(EmbeddingGP):
     label: str = "Headstart"
     kernel: str = DEFAULT_KERNEL
     is_separate: bool = True
+    listed: str = "auto"
 
     def sees(self, trial: Trial) -> Trial:
         """All general inputs, or one that combines them."""
@@ -161,13 +177,29 @@ class Headstart(EmbeddingGP):
 
     def begin(self, trials: Sequence[Trial], seeds: Sequence[int], *, device: str) -> Beliefs:
         """One batch of cold fits, and chains for those that are to be sampled."""
-        beliefs = super().begin(trials, seeds, device=device)
+        scales = [Outcomes.of(trial.legacy_y, sign=trial.sign) for trial in trials]
+        counted = [
+            replace(trial, legacy_y=scale.inside(trial.legacy_y), sign=1)
+            for trial, scale in zip(trials, scales, strict=True)
+        ]
+        beliefs = super().begin(counted, seeds, device=device)
         for alike in _alike([seen_levels(trial) for trial in trials]):
             models = [model for i in alike if isinstance(model := beliefs[i], BEGP)]
             sampled = [model for model in models if default_inference(model) == HMC()]
             if sampled:
                 sample_together(sampled, HMC())
-        return beliefs
+        return _counted(beliefs, scales)
+
+    def learn(
+        self, beliefs: Beliefs, trials: Sequence[Trial], seeds: Sequence[int], rows: Sequence[Rows], new: int
+    ) -> Beliefs:
+        """Outcomes are counted as before the first row."""
+        known = [belief for belief in beliefs if isinstance(belief, Counted)]
+        counted = [
+            (x, trial.sign * each.outcomes.inside(y)) for each, trial, (x, y) in zip(known, trials, rows, strict=True)
+        ]
+        models = super().learn([each.model for each in known], trials, seeds, counted, new)
+        return _counted(models, [each.outcomes for each in known])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +280,12 @@ class RandomChoice(Contender):
     ) -> Beliefs:
         """Nothing."""
         return beliefs
+
+
+def _counted(models: Beliefs, scales: Sequence[Outcomes]) -> Beliefs:
+    return [
+        Counted(model, scale) for model, scale in zip(models, scales, strict=True) if isinstance(model, EnsembleModel)
+    ]
 
 
 def legacy_rows(trial: Trial) -> tuple[Float[Tensor, "n c"], Float[Tensor, "n 1"]]:

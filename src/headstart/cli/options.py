@@ -42,7 +42,7 @@ TaskOption = Annotated[
 ]
 Fixed = Annotated[list[str], typer.Option("--fix", metavar="COLUMN=VALUE", help="Hold an input at a value.")]
 Candidates = Annotated[Path | None, typer.Option(help="A file of the possible experiments, when they can be listed.")]
-Acquire = Annotated[str, typer.Option(help="auto, or thompson for a random sample of good points.")]
+Acquire = Annotated[str, typer.Option(help='auto, thompson, or "probability of best" among candidates.')]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one a core when left out.")]
 Processor = Annotated[str, typer.Option(help="cpu, or cuda to train all seeds and tasks as one batch.")]
 Cluster = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Ray cluster.")]

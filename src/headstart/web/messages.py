@@ -94,7 +94,7 @@ class Ask(Message):
     n: Annotated[int, Field(ge=1, le=100)] = 1
     fixed: dict[Column, FiniteFloat] | None = None
     candidates: Rows | None = None
-    acquisition: Literal["auto", "thompson"] = "auto"
+    acquisition: Literal["auto", "thompson", "probability of best"] = "auto"
     seed: Annotated[int | None, Field(ge=0, lt=2**31)] = None
     key: Key | None = None
 

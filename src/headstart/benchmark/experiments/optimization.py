@@ -1,9 +1,9 @@
 r"""Optimization: how good is the best of the first 1, 2, 3, ... evaluations of the current task?
 
 The loop is the paper's Algorithm BO: fit, choose, evaluate. On functions the choice is expected improvement, and the
-best mean before there is a row; on finite sets it is the probability of being best (eq. prob-best). A method that
-knows nothing yet chooses at random. Peers choose among the points where the task is judged. Simple regret is the
-distance of the best so far from the optimum, without noise.
+best mean before there is a row; on finite sets it is the probability of being best (eq. prob-best) for the paper's
+models and the expected gain for Headstart. A method that knows nothing yet chooses at random. Peers choose among the
+points where the task is judged. Simple regret is the distance of the best so far from the optimum, without noise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pandas as pd
 
 from headstart.acquisition import Space, choose_from_candidates, choose_from_space
 from headstart.benchmark.beliefs import PeerBelief, free_places
-from headstart.benchmark.contenders import Belief, Contender, Rows, current_rows, unit_cube
+from headstart.benchmark.contenders import Belief, Contender, Counted, Rows, current_rows, unit_cube
 from headstart.benchmark.systems import Trial
 from headstart.errors import checked_whole
 from headstart.shapes import Float
@@ -67,7 +67,7 @@ class Optimization:
                 beliefs = contender.learn(beliefs, current, seeded, [rows[i] for i in running], 1)
             for i, belief in zip(running, beliefs, strict=True):
                 seed = seeds[i] + _SEEDS_APART * step
-                point, truth = choose(belief, trials[i], rows[i][0], seed=seed)
+                point, truth = choose(belief, trials[i], rows[i][0], listed=contender.listed, seed=seed)
                 truths[i].append(float(truth[0]))
                 measured = measure(trials[i], truth, seed=seed)
                 rows[i] = np.concatenate([rows[i][0], point]), np.concatenate([rows[i][1], measured])
@@ -81,20 +81,23 @@ def measure(trial: Trial, truth: Float[np.ndarray, " k"], *, seed: int) -> Float
     return truth + trial.noise * np.random.default_rng([seed, 1]).standard_normal(len(truth))
 
 
-def choose(belief: Belief, trial: Trial, measured: Float[np.ndarray, "m d"], *, seed: int) -> Rows:
-    """The next point and its outcome without noise."""
+def choose(belief: Belief, trial: Trial, measured: Float[np.ndarray, "m d"], *, listed: str, seed: int) -> Rows:
+    """The next point and its outcome without noise; `listed` is how finite sets are chosen from."""
     if belief is None:
         return _random(trial, measured, seed)
     if isinstance(belief, PeerBelief):
         free = free_places(trial.x, measured)
         place = free[[belief.choose(trial.x[free])]]
         return trial.x[place], trial.y[place]
+    value = None
+    if isinstance(belief, Counted):
+        belief, value = belief.model, belief.outcomes.value
     done, none = (current_rows(trial, (x, np.zeros(len(x))))[0].to(belief.train_X) for x in (measured, measured[:0]))
     known = (done, none, none)  # measured, pending, avoided
     if trial.function is None:
         candidates, _ = current_rows(trial, (trial.x, trial.y))
         choice = choose_from_candidates(
-            belief, candidates.to(belief.train_X), *known, n=1, acquisition="auto", seed=seed
+            belief, candidates.to(belief.train_X), *known, n=1, acquisition=listed, seed=seed, value=value
         )
         return trial.x[choice.places], trial.y[choice.places]
     inputs = trial.x.shape[-1]

@@ -28,11 +28,11 @@ import torch
 from scipy import stats
 
 from headstart.benchmark.beliefs import PeerBelief
-from headstart.benchmark.contenders import Contender, current_rows
+from headstart.benchmark.contenders import Contender, Counted, current_rows
 from headstart.benchmark.systems import Trial
 from headstart.errors import ProblemError, checked_whole
 from headstart.models.ensemble_model import EnsembleModel
-from headstart.models.mixture import Mixture
+from headstart.models.mixture import Mixture, measurements
 from headstart.shapes import Float
 
 COUNTS = (0, 1, 2, 3, 5, 10)
@@ -96,11 +96,13 @@ class Regression:
         return [pd.DataFrame(frame).reindex(columns=columns) for frame in found]
 
 
-def predict(belief: EnsembleModel | PeerBelief, trial: Trial, x: Float[np.ndarray, "t d"]) -> Mixture:
+def predict(belief: EnsembleModel | Counted | PeerBelief, trial: Trial, x: Float[np.ndarray, "t d"]) -> Mixture:
     """Predictions of measurements, in the units of the outcomes."""
     if isinstance(belief, PeerBelief):
         return belief.predict(x)
     X, _ = current_rows(trial, (x, np.zeros(len(x))))
+    if isinstance(belief, Counted):
+        return measurements(belief.model, X, belief.outcomes)
     with torch.no_grad():
         posterior = belief.posterior(X.to(belief.train_X).unsqueeze(-2), observation_noise=True)
         mean, variance = (part.reshape(len(x), -1).T.cpu().numpy() for part in (posterior.mean, posterior.variance))

@@ -49,7 +49,7 @@ def posteriors_of(contender: Contender, trial: Trial, *, seed: int) -> list[Post
         if belief is None:
             raise DataError(f"{contender.label} believes nothing of a task without rows: draw one that does.")
         mean, sd = predict(belief, trial, trial.x).moments
-        chosen = choose(belief, trial, learned[0], seed=seed)
+        chosen = choose(belief, trial, learned[0], listed=contender.listed, seed=seed)
         found.append(Posterior(contender.label, mean, sd, np.column_stack(learned), np.column_stack(chosen)))
         if shot != SHOTS[-1]:
             learned, beliefs = chosen, contender.learn(beliefs, [trial], [seed], [chosen], 1)
