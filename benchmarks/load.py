@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import math
 import os
@@ -49,6 +50,10 @@ def main() -> None:
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("Terminated."))  # servers and folders go, whatever happens
     before = os.getloadavg()
+    # PyTorch came with the store. Searching its million objects for garbage would stop all visitors for a fifth of a
+    # second, every few seconds, and count against the server.
+    gc.collect()
+    gc.freeze()
     with database(arguments.store) as where:
         with served(where, "--workers", str(arguments.workers)) as url:
             campaigns = create(url, arguments.campaigns, arguments.seed)

@@ -207,7 +207,9 @@ def test_all_targets_are_reached_where_they_are(board, tables):
     ],
 )
 def test_targets_of_regret_fall_with_it(board, tables, by, fallen):
-    found = verdicts(dataclasses.replace(board, regret=worse(board.regret, by)), tables.optimization)
+    rows = tables.optimization
+    rows = rows.assign(normalised_regret=rows["normalised_regret"] + by * (rows["model"] == OURS))
+    found = verdicts(dataclasses.replace(board, regret=worse(board.regret, by)), rows)
     missed = {what for what, verdict in found.items() if verdict == "no"}
     assert missed == {what for what in found if re.search(fallen, what)}
 
