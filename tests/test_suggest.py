@@ -260,11 +260,14 @@ def test_candidates_are_ranked_by_expected_gain(mixed, known):
 
 
 def test_alike_candidates_do_not_take_from_each_other(mixed):
-    """Of many candidates that are nearly one, each is seldom the very best, and still as promising as one alone."""
-    best, other = mixed.suggest(NEW, candidates=LISTED), LISTED.iloc[[17]]
-    crowd = pd.concat([best[["blades", "flow"]].assign(flow=best["flow"] + step / 1000) for step in range(40)])
-    table = pd.concat([crowd, other], ignore_index=True)
-    assert mixed.suggest(NEW, candidates=table).index[0] < 40
+    """Sixty good ones share the probability of being best, so that a single worse one gets most of it."""
+    crowd = pd.DataFrame({"blades": 5, "flow": np.linspace(0.3, 0.8, 60)})
+    table = pd.concat([crowd, pd.DataFrame({"blades": [8], "flow": [0.5]})], ignore_index=True)
+    by_gain = mixed.suggest(NEW, candidates=table)
+    by_chance = mixed.suggest(NEW, candidates=table, acquisition="probability of best")
+    assert by_chance.index[0] == 60
+    assert by_gain.index[0] < 60
+    assert by_gain["mean"].item() > by_chance["mean"].item()
 
 
 def test_what_cannot_gain_is_ranked_by_its_mean(mixed):

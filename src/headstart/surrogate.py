@@ -25,6 +25,7 @@ from torch import Tensor
 from headstart.acquisition import (
     Choice,
     Space,
+    chance_of_best,
     check_acquisition,
     choose_from_candidates,
     choose_from_space,
@@ -55,6 +56,8 @@ from headstart.validation import validate_tasks
 from headstart.version import __version__
 
 _PREDICTION = ("mean", "sd", "lower", "upper", "score")
+# Points that a task's best is looked for among, when its chance is asked for.
+_SPREAD = 256
 # Joint samples for the expected best of a batch.
 _SAMPLES = 4096
 # Entries of the largest array in a prediction: rows x draws x training rows.
@@ -122,9 +125,10 @@ class Surrogate:
 
         - "expected improvement" over the task's best mean so far, once it has data;
         - "mean" of the objective for a task without data, and "expected best" of the batch for further points of it;
-        - "expected gain" over `candidates`: by how much the best of the task so far (without data, the worst of the
-          candidates) is expected to improve, as a share of the range of the task's outcomes. Those measured or pending
-          are left out, and of equal ones the first is taken.
+        - "expected gain" over `candidates`: by how much the best so far, pending ones included, is expected to improve,
+          as a share of the range of the task's outcomes; while there is none, "expected share of the range": how far up
+          from the worst of the list (0) to the best (1) a candidate is expected to lie. Those measured or pending are
+          left out, and of equal ones the first is taken.
 
         No experiment is suggested that was measured on this task, is pending or is to be avoided.
 
@@ -202,6 +206,20 @@ class Surrogate:
         # The mean over draws, which are the third dimension from behind.
         return pd.Series(chance.mean(-3).flatten().cpu().numpy(), name="chance")
 
+    def chance_of_best(self, rows: Table, task: Task, *, within: float = 0.05, seed: int = 0) -> pd.Series[float]:
+        """The probability that the response at each row is the best that the task can have, or nearly so.
+
+        Nearly is within a share of the range of the task's responses. They are looked at together in these rows, the
+        measured ones and 256 spread over the space.
+        """
+        codes, levels = task_codes(task, self.problem, self.levels)
+        checked, _ = rows_from_frame(rows, self.problem, levels, with_objective=False, task=task)
+        task_levels = torch.from_numpy(codes).to(self.model.train_X)
+        spread = self._space(task_levels, {}).sample(_SPREAD, seed=seed)
+        others = torch.unique(torch.cat([self._measured(task_levels), spread]), dim=0)
+        chance = chance_of_best(self.model, self._points(checked), others, within, seed=seed, value=self.outcomes.value)
+        return pd.Series(chance.cpu().numpy(), name="chance")
+
     def observe(self, rows: Table, *, task: Task | None = None) -> Surrogate:
         """Another surrogate, which has also learned from these experiments, warm-started from this one.
 
@@ -236,9 +254,9 @@ class Surrogate:
 
         The frame has one row a task and number of shots: the labels, `shots`, the `rows` judged, `rmse`, `log_density`
         (of the predictive mixture, more is better) and `coverage` (share inside the 80 % interval); the same without
-        legacy data as `alone_...`, of which zero shots are the mean and spread of the other tasks; the `gain` in log
-        density in nats a row, its standard error `gain_error`, and the task's `verdict`: "helps", "hurts" or "no clear
-        difference", judged by all shots but zero.
+        legacy data as `alone_...`, of which zero shots are the distribution of the other tasks' outcomes; the `gain` in
+        log density in nats a row, its standard error `gain_error`, and the task's `verdict`: "helps", "hurts" or "no
+        clear difference", judged by all shots but zero.
 
         Args:
             tasks: hold out so many, those with most rows; all when left out. Each takes a fit and, for every repeat and
@@ -361,19 +379,21 @@ class Surrogate:
         scores = np.asarray(choice.scores)
         if choice.meaning == "mean":
             return means.to_numpy()
-        if choice.meaning == "expected best":
-            if self.outcomes.is_straight:
-                return self.outcomes.outside(scores)
-            batch = torch.cat([running, choice.points])
-            generator = torch.Generator().manual_seed(seed)
-            best = self.outcomes.value(joint_samples(self.model, batch, _SAMPLES, generator)).cummax(-1).values.mean(0)
-            return self.outcomes.of_value(best[len(running) :].cpu().numpy())
-        if choice.meaning == "expected improvement":
-            # Improvements are small against the bend of the scale: what counts is its slope at the best so far.
-            with torch.no_grad():
-                best = self.model.posterior(measured.unsqueeze(-2)).mixture_mean.max()
-            return scores * self.outcomes.step_at(float(best))
-        return scores
+        if choice.meaning not in ("expected best", "expected improvement"):
+            return scores
+        is_best = choice.meaning == "expected best"
+        if self.outcomes.is_straight:
+            return self.outcomes.outside(scores) if is_best else self.outcomes.scale * scores
+        # On a bent scale the criterion's value is not one of the user's outcomes: it is computed again for the choice.
+        generator = torch.Generator().manual_seed(seed)
+        batch = torch.cat([running, choice.points])
+        worth = self.outcomes.value(joint_samples(self.model, batch, _SAMPLES, generator))
+        if is_best:
+            return self.outcomes.of_value(worth.cummax(-1).values.mean(0)[len(running) :].cpu().numpy())
+        with torch.no_grad():
+            best = self.outcomes.value(self.model.posterior(measured.unsqueeze(-2)).mixture_mean.max().reshape(1))
+        gain = worth.clamp_min(best).cummax(-1).values.diff(dim=-1, prepend=best.expand(len(worth), 1)).mean(0)
+        return self.outcomes.scale * gain[len(running) :].cpu().numpy()
 
     def _predictions(self, points: Float[Tensor, "n d"], interval: float, *, noise: bool) -> pd.DataFrame:
         tail = 0.5 * (1 - interval)

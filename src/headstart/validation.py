@@ -2,13 +2,14 @@ r"""Would legacy data have helped? Each task of an archive in turn is taken for 
 
 A model of the other tasks' rows predicts the held-out task before it has a row (zero shots), and again each time some
 of its rows are learned: k of n, drawn at random, several times over. What is judged are predictions of measurements on
-the n - k rows that were not learned. With p the predictive mixture, not a normal with its moments,
+the n - k rows that were not learned. Outcomes are counted as the other tasks' rows suggest. With p the predictive
+mixture, not a normal with its moments,
 
     rmse = sqrt(mean (y - E[y])^2),     log density = mean log p(y),     coverage = share with 0.1 <= P(Y < y) <= 0.9,
 
 for a central interval of 80 %. The opponent gets the same rows and no legacy data, but the other tasks' mean and
-standard deviation to begin with: at zero shots it predicts just these, N(mean, sd^2), for every row; from one shot on
-it is a GP in these units whose hyperparameters are drawn, see `headstart.models.alone`.
+standard deviation to begin with, and their scale of outcomes: at zero shots it predicts the normal with just these for
+every row; from one shot on it is a GP in these units whose hyperparameters are drawn, see `headstart.models.alone`.
 
 The gain is what legacy data are worth, in nats a row: d_ri = log p(y_i) - log p_alone(y_i) in repeat r, averaged. Each
 row appears in several repeats and each repeat judges several rows, so the mean of r repeats and n rows has, on the safe
@@ -132,16 +133,19 @@ def _judged(
 ) -> Iterator[tuple[int, Float[np.ndarray, "2 r m 3"]]]:
     """For each number of shots, the scores of every repeat and row, with legacy data and alone; NaN where learned."""
     is_own = torch.from_numpy(own).to(model.train_X.device)
-    X, Y = model.train_X[is_own], model.train_Y[is_own]
-    shots = [count for count in shots if count < len(X)]
+    shots = [count for count in shots if count < own.sum()]
     if not shots:
         return
-    legacy = _refitted(model, ~is_own, seed)
+    y = outcomes.outside(model.train_Y[:, 0].cpu().numpy())
+    # The held-out task must not decide by which scale it is judged.
+    outcomes = Outcomes.of(y[~own], sign=outcomes.sign)
+    counted = torch.from_numpy(outcomes.inside(y)).to(model.train_Y).unsqueeze(-1)
+    X, Y, y = model.train_X[is_own], counted[is_own], y[own]
+    legacy = _refitted(model, counted, ~is_own, seed)
     if shots[0] == 0:
         centre, scale = (
             value.expand(1, len(X)).cpu().numpy() for value in (legacy.scaling.centre, legacy.scaling.scale)
         )
-        y = outcomes.outside(Y[:, 0].cpu().numpy())
         sides = measurements(legacy, X, outcomes), Mixture(centre, scale, outcomes)
         yield 0, np.stack([_scores(side, y) for side in sides])[:, None]
     random = np.random.default_rng((seed, stream))
@@ -154,18 +158,17 @@ def _judged(
             new, known, rest = order[before:count], order[:count], order[count:]
             beliefs[repeat] = beliefs[repeat].observe(X[new], Y[new])
             alone = task_alone(legacy, X[known], Y[known], seed=seed)
-            y = outcomes.outside(Y[rest, 0].cpu().numpy())
             for side, belief in enumerate((beliefs[repeat], alone)):
-                cells[side, repeat, rest] = _scores(measurements(belief, X[rest], outcomes), y)
+                cells[side, repeat, rest] = _scores(measurements(belief, X[rest], outcomes), y[rest.numpy()])
         before = count
         yield count, cells
 
 
-def _refitted(model: BEGP, rows: Bool[Tensor, " n"], seed: int) -> BEGP:
-    """A model of these rows with the settings of another: by HMC if that one holds draws, else by L-BFGS-B."""
+def _refitted(model: BEGP, Y: Float[Tensor, "n 1"], rows: Bool[Tensor, " n"], seed: int) -> BEGP:
+    """A model of these outcomes with the settings of another: by HMC if that one holds draws, else by L-BFGS-B."""
     fresh = type(model)(
         model.train_X[rows],
-        model.train_Y[rows],
+        Y[rows],
         model.general,
         latent_dim=dict(zip(model.general, model.structure.latent_dims, strict=True)),
         kernel=model.structure.kernel,

@@ -78,7 +78,7 @@ def test_candidates_pending_and_fixed(headstart, archive, tmp_path):
     candidates = pd.DataFrame({"power_w": [120, 200, 280], "speed": [0.1, 0.3, 0.9]})
     candidates.to_excel(tmp_path / "possible.xlsx", index=False)
     first = headstart("suggest", archive, *ROLES, "-t", "new", "--candidates", "possible.xlsx", "--json").json
-    assert first["score"] == "expected gain"
+    assert first["score"] == "expected share of the range"
     row = first["suggestions"][0]["row"]  # as the spreadsheet shows it: the header is row 1
     assert candidates.loc[row - 2, "speed"] == first["suggestions"][0]["speed"]
     candidates.iloc[[row - 2]].to_csv(tmp_path / "running.csv", index=False)

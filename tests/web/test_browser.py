@@ -136,6 +136,8 @@ def test_from_a_file_to_ten_outcomes(page, tmp_path, console):
     for count in range(1, 11):
         card = page.locator("article.card")
         expect(card).to_have_count(1)
+        if count == 1:  # before anything of the task is measured
+            expect(card).to_contain_text("Probability of being the best, within 5 %")
         settings = [float(text) for text in card.locator(".settings dd").all_inner_texts()]
         outcome = round(float(head(*settings, 1.0)), 3)
         best.append(outcome)

@@ -66,7 +66,7 @@ def test_candidates_and_fixed_inputs(campaign):
     listed = pd.DataFrame({"speed_rpm": [1200.0, 2200.0, 2900.0], "angle_deg": [12.0, 26.0, 39.0]})
     chosen = campaign.suggest(NEW, candidates=listed)
     assert chosen["speed_rpm"].iloc[0] == 2200
-    assert chosen.attrs["score"] == "expected gain"
+    assert chosen.attrs["score"] == "expected share of the range"
     assert campaign.suggest(NEW, fixed={"angle_deg": 20.0})["angle_deg"].iloc[0] == 20
 
 

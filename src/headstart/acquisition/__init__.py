@@ -9,13 +9,14 @@ Everything maximises. The paper handles the noise of sampled latents by stochast
 are fixed once (common random numbers), so a criterion is a smooth deterministic function and L-BFGS-B may climb it.
 """
 
-from headstart.acquisition.candidates import joint_samples
+from headstart.acquisition.candidates import chance_of_best, joint_samples
 from headstart.acquisition.choice import Choice, check_acquisition, choose_from_candidates, choose_from_space
 from headstart.acquisition.space import Space
 
 __all__ = [
     "Choice",
     "Space",
+    "chance_of_best",
     "check_acquisition",
     "choose_from_candidates",
     "choose_from_space",

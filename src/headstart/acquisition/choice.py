@@ -107,7 +107,7 @@ def choose_from_candidates(
         )
     if acquisition == "auto":
         best, scores = best_by_gain(model, candidates[left], known, n, seed=seed, value=value)
-        meaning = "expected gain"
+        meaning = "expected gain" if len(known) else "expected share of the range"
     else:
         won = winners(model, candidates[left], seed=seed)
         probability, meaning = probability_of_best(won, len(left)), _OF_LISTS

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from headstart.campaign import schema
 from headstart.campaign.database import Database
+from headstart.campaign.keeping import Kept
 from headstart.version import __version__
 
 KEPT = "maps"
@@ -35,17 +36,31 @@ class Belief:
 class Beliefs:
     """The beliefs in one database. A task of None stands for the archive as a whole."""
 
-    def __init__(self, database: Database, author: str) -> None:
+    def __init__(self, database: Database, author: str, kept: Kept) -> None:
         self._database = database
         self._author = author
+        self._kept = kept
 
     def latest(self, campaign_id: int, task: Mapping[str, str] | None) -> Belief | None:
-        """The newest, by this version of the package."""
+        """The newest, by this version of the package. All who ask for it get the same, and do not change it."""
         table = schema.belief
-        query = sa.select(table).where(_mine(campaign_id, task), table.c.version == __version__)
+        newest = (
+            sa.select(table.c.id)
+            .where(_mine(campaign_id, task), table.c.version == __version__)
+            .order_by(table.c.last_observation.desc())
+            .limit(1)
+        )
         with self._database.read() as connection:
-            row = connection.execute(query.order_by(table.c.last_observation.desc()).limit(1)).one_or_none()
-        return None if row is None else Belief(row.id, row.last_observation, row.content, row.made_at)
+            found = connection.execute(newest).scalar_one_or_none()
+            if found is None:
+                return None
+
+            def read() -> Belief | None:
+                row = connection.execute(sa.select(table).where(table.c.id == found)).one_or_none()
+                return None if row is None else Belief(row.id, row.last_observation, row.content, row.made_at)
+
+            # Its pictures are a megabyte of numbers, and every look at the campaign begins with it.
+            return self._kept.get(("belief", campaign_id, _text(task)), str(found), read)
 
     def earlier(self, campaign_id: int, task: Mapping[str, str] | None, *, most: int = 30) -> list[Belief]:
         """The last ones before the newest, oldest first, with what is kept of them."""

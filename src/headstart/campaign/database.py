@@ -34,6 +34,7 @@ from sqlalchemy.exc import (
 )
 
 from headstart.campaign.schema import REVISIONS
+from headstart.campaign.watch import Watch
 from headstart.errors import DataError, MissingExtraError, StoreError
 
 _WAIT_SECONDS = 30
@@ -64,6 +65,8 @@ class Database:
             if create and not (self.path.exists() and self.path.stat().st_size):
                 self._make_file(self.path)
             self._engine = sa.create_engine("sqlite://", creator=self._connect_file, poolclass=sa.NullPool)
+            self._watch = Watch(self.path)
+            weakref.finalize(self, self._watch.close)
         else:
             self._engine = _postgresql_engine(url, wait)
             weakref.finalize(self, self._engine.dispose)
@@ -76,6 +79,10 @@ class Database:
         engine = self._engine if self.path else self._engine.execution_options(isolation_level="REPEATABLE READ")
         with self._in_words(), engine.begin() as connection:
             yield connection
+
+    def state(self) -> str | None:
+        """Another text whenever anyone has changed something; None where only reading can tell, as on PostgreSQL."""
+        return self._watch.state() if self.path else None
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

@@ -45,6 +45,7 @@ from headstart.version import __version__
 
 DEFAULT_STORE = "headstart.db"
 _MOST_KEPT = 32
+_MOST_LOOKS = 256  # small, and one campaign has several
 T = TypeVar("T")
 
 
@@ -62,7 +63,7 @@ class Store:
         self, where: str | Path = DEFAULT_STORE, *, create: bool = False, author: str | None = None, wait: float = 30
     ) -> None:
         self._database = Database(where, create=create, wait=wait)
-        self._kept = Kept(_MOST_KEPT)
+        self._kept, self._looks = Kept(_MOST_KEPT), Kept(_MOST_LOOKS)
         self.author = author or os.environ.get("HEADSTART_AUTHOR") or _user()
 
     @property
@@ -84,7 +85,7 @@ class Store:
     @property
     def beliefs(self) -> Beliefs:
         """Pictures of what is believed."""
-        return Beliefs(self._database, self.author)
+        return Beliefs(self._database, self.author, self._kept)
 
     @property
     def uploads(self) -> Uploads:
@@ -189,6 +190,14 @@ class Store:
         All who ask for it get the same: it is not theirs to change, nor does it tell of jobs.
         """
         return self._kept.get((campaign_id, what), "-".join(self._marks(campaign_id)[:-_JOB_MARKS]), make)
+
+    def momentary(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What `make` reads, read anew only when the database has changed, where that can be told.
+
+        All who ask for it get the same, as of `kept`.
+        """
+        state = self._database.state()
+        return make() if state is None else self._looks.get(what, state, make)
 
     # ------------------------------------------------------------------ writing
 
@@ -362,8 +371,11 @@ class Store:
         return {"made_at": _now(), "author": self.author, "version": __version__}
 
     def _marks(self, campaign_id: int) -> list[str]:
-        with self._database.read() as connection:
-            return [str(value or 0) for value in connection.execute(_MARKS, {"campaign": campaign_id}).one()]
+        def read() -> list[str]:
+            with self._database.read() as connection:
+                return [str(value or 0) for value in connection.execute(_MARKS, {"campaign": campaign_id}).one()]
+
+        return self.momentary(("marks", campaign_id), read)
 
     @contextmanager
     def _changing(self, campaign_id: int) -> Iterator[Connection]:

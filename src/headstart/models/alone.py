@@ -3,8 +3,8 @@
 A GP without legacy data has no scale to begin with: one row can be neither centred nor standardised. So it counts in
 the units of the other tasks, their mean as 0 and their standard deviation as 1, and has there the priors that every
 model here has: mean N(0, 1), log output scale N(0, 1), BoTorch's length scales, little noise. All it takes from the
-archive is how large outcomes are; nothing of where they are large. Its hyperparameters are drawn by HMC, for a point of
-them fitted to three rows is far too sure of itself and would be easy to beat.
+archive is how outcomes are distributed; nothing of where they are large. Its hyperparameters are drawn by HMC, for a
+point of them fitted to three rows is far too sure of itself and would be easy to beat.
 """
 
 from __future__ import annotations

@@ -80,11 +80,6 @@ class Outcomes:
         """`straightened` of a tensor."""
         return u if self.is_straight else torch.from_numpy(self.straightened(u.cpu().numpy())).to(u)
 
-    def step_at(self, u: float) -> float:
-        """How large a small step of the model's outcomes is in the user's units."""
-        [bend] = self._log_bend(self.straightened(np.array([u])))
-        return self.scale * float(np.exp(-bend))
-
     def straightened(self, u: Float[np.ndarray, "*b"]) -> Float[np.ndarray, "*b"]:
         """The v of g(v): larger is still better, in standard deviations of the archive's outcomes."""
         if self.is_straight:

@@ -106,7 +106,6 @@ def list_tasks(campaign_id: Id, store: StoreHere) -> dict[str, Any]:
 @api.get("/campaigns/{campaign_id}/activity", tags=["campaigns"], response_model=messages.Activity)
 def show_activity(campaign_id: Id, store: StoreHere) -> dict[str, Any]:
     """Jobs that wait or run, and a marker that is another whenever something changed."""
-    store.campaign(campaign_id)
     return views.activity(store, campaign_id)
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
+import anyio.to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -29,6 +30,7 @@ from headstart.web.sessions import Sessions
 _STATIC = Path(__file__).parent / "static"
 _A_DAY = "public, max-age=86400"
 _UNREADABLE = "The request cannot be read: it is damaged, or holds more parts or longer numbers than make sense."
+_THREADS = 6
 _FAULTS = 20  # of a request that are named
 
 
@@ -47,6 +49,8 @@ def create_app(store: Store, *, safety: Safety | None = None, pool: WorkerPool |
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         # Takes seconds, and whoever creates a campaign needs it: it comes while the first page is looked at.
         threading.Thread(target=import_module, args=("headstart.limits",), daemon=True).start()
+        # Python runs one thread at a time: few requests at once, each soon done, beat many that wait for each other.
+        anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         if pool is not None:
             pool.start()
         yield

@@ -96,7 +96,6 @@ def show_trust(request: Request, campaign_id: Id, store: StoreHere) -> Response:
 @pages.get("/campaigns/{campaign_id}/activity")
 def show_activity(request: Request, campaign_id: Id, store: StoreHere, seen: str = "") -> Response:
     """What is going on, for a page to look at again and again; it is told when there is something new."""
-    store.campaign(campaign_id)
     view = views.activity(store, campaign_id)
     response = render(request, "_activity.html", {"activity": view})
     if seen != view["marker"]:

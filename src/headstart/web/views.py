@@ -49,7 +49,7 @@ def campaigns(store: Store) -> dict[str, Any]:
                 "author": each.origin.author,
                 "last_activity": _iso(each.last_activity),
             }
-            for each in store.campaigns()
+            for each in store.momentary("campaigns", store.campaigns)
         ]
     }
 
@@ -74,12 +74,13 @@ def _campaign(store: Store, campaign_id: int, labels: Sequence[str]) -> dict[str
     found = None if task is None else store.beliefs.latest(now.id, task)
     belief = None if found is None else found.content
     course = None if task is None else convergence(now, task, known=known)
-    chances = (belief or {}).get("chances", {})
+    chances, best_chances = ((belief or {}).get(name, {}) for name in ("chances", "best_chances"))
     suggested = {each.id: each for each in now.suggestions()}
     pending = [
         {
             **each,
             "chance": chances.get(str(each["suggestion"])),
+            "chance_of_best": best_chances.get(str(each["suggestion"])),
             "score": suggested[each["suggestion"]].score,
             "score_is": suggested[each["suggestion"]].score_is,
             "accepted_by": suggested[each["suggestion"]].accepted_by,
@@ -142,13 +143,18 @@ def trust(store: Store, campaign_id: int) -> dict[str, Any]:
 
 def activity(store: Store, campaign_id: int) -> dict[str, Any]:
     """What is going on: jobs that wait or run, and a marker that is another whenever there is something new to see."""
-    jobs = store.jobs.of(campaign_id)
-    return {
-        "id": campaign_id,
-        "jobs": [job(each) for each in jobs if each.is_open],
-        "failed": [job(each) for each in jobs[:1] if each.state == "failed"],
-        "marker": store.marker(campaign_id),
-    }
+
+    def look() -> dict[str, Any]:
+        store.campaign(campaign_id)  # an error if there is none
+        jobs = store.jobs.of(campaign_id)
+        return {
+            "id": campaign_id,
+            "jobs": [job(each) for each in jobs if each.is_open],
+            "failed": [job(each) for each in jobs[:1] if each.state == "failed"],
+            "marker": store.marker(campaign_id),
+        }
+
+    return store.momentary(("activity", campaign_id), look)
 
 
 def job(each: Job) -> dict[str, Any]:

@@ -135,6 +135,8 @@ def _notes(problems: Sequence[Problem]) -> str:
         "would take minutes to their own ends. The cap can only make BayBE faster.",
         f"SAAS multi-task has half of BoTorch's default iterations: {SAAS.warmup} to warm up and {SAAS.samples} to "
         "draw from.",
+        "Each result says on what device it was computed. Headstart's tables were computed on a GPU, where up to 2,000 "
+        "rows are sampled; on a CPU, more than 400 are fitted by variational inference alone.",
         "Seconds are those of this run, beside other jobs, SAAS multi-task compiled already. Both at their own "
         "defaults are timed in [benchmarks](../../benchmarks/README.md).",
         "BoTorch's multi-task GPs have the outcomes of all tasks standardised together: a task without rows has no "
