@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 
-import gpytorch
 import torch
 
 from headstart.errors import DataError, DataWarning, ProblemError, checked_whole
 from headstart.models import BEGP, HMC, LBFGS
+from headstart.models.evidence import AnyKernel, kernels_to_try
 from headstart.models.inference import Inference
-from headstart.models.kernels import GPyTorchKernel, Kernel
-from headstart.models.known_kernels import DEFAULT_KERNEL, resolve_kernel
+from headstart.models.kernels import GPyTorchKernel
+from headstart.models.known_kernels import DEFAULT_KERNEL
 from headstart.models.state import model_class
 
 # Rows of a fit whose covariance matrices, one a draw, still have room in 16 GB of memory, or on a large GPU.
@@ -32,13 +32,13 @@ def check_fit(
     *,
     seed: int = 0,
     model: str = "begp",
-    kernel: str | Kernel | gpytorch.kernels.Kernel = DEFAULT_KERNEL,
+    kernel: AnyKernel = DEFAULT_KERNEL,
     latent_dim: int = 3,
     device: str | torch.device = "cpu",
 ) -> int:
     """Refuse, before any work is done, a fit that cannot be; the seed as a plain number."""
     model_class(model)
-    resolve_kernel(kernel)
+    kernels_to_try(kernel)
     checked_whole("latent_dim", latent_dim, low=1, high=64)
     try:
         kind = torch.device(device).type

@@ -16,7 +16,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import gpytorch
 import numpy as np
 import pandas as pd
 import torch
@@ -42,14 +41,14 @@ from headstart.errors import (
 )
 from headstart.limits import check_fit, check_size, default_inference
 from headstart.models import BEGP
+from headstart.models.evidence import AnyKernel, fit_likeliest, kernels_to_try
 from headstart.models.inference import Inference, Progress
-from headstart.models.kernels import Kernel
 from headstart.models.known_kernels import DEFAULT_KERNEL
 from headstart.models.mixture import Mixture
 from headstart.models.outcomes import Outcomes
 from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import from_bytes, read_file, to_bytes, write_file
-from headstart.shapes import Float
+from headstart.shapes import Float, Int
 from headstart.tasks import Levels, Problem, Rows, Table, Task, rows_from_frame, task_codes
 from headstart.validation import Progress as TaskProgress
 from headstart.validation import validate_tasks
@@ -417,7 +416,7 @@ def fit(
     *,
     seed: int = 0,
     model: str = "begp",
-    kernel: str | Kernel | gpytorch.kernels.Kernel = DEFAULT_KERNEL,
+    kernel: AnyKernel = DEFAULT_KERNEL,
     latent_dim: int = 3,
     inference: str | Inference = "auto",
     device: str | torch.device = "cpu",
@@ -430,8 +429,9 @@ def fit(
         problem: what each column is for.
         seed: the same seed gives the same surrogate.
         model: "begp", or "egp" for point embeddings.
-        kernel: "rbf+tasks", "matern52+tasks" for rougher responses, either with "+residual" or nothing instead of
-            "+tasks", or a GPyTorch kernel over [x, z].
+        kernel: "auto" for "rbf+tasks" or, for rougher responses, "matern52+tasks", whichever the archive makes
+            likelier; one of these, or either with "+residual" or nothing instead of "+tasks"; or a GPyTorch kernel
+            over [x, z].
         latent_dim: latent dimension of each general input.
         inference: how to fit, see `headstart.models.BEGP.fit`; "auto" draws latents and hyperparameters by HMC up to
             400 rows, 2,000 on a GPU, and fits by L-BFGS-B beyond.
@@ -460,18 +460,24 @@ def fit(
     problem = problem.resolved(archive)
     offset = len(problem.inputs)
     points, outcomes = _points(rows, problem), _outcomes_of(rows, problem)
-    begp = model_class(model)(
-        points,
-        _counted(rows, outcomes),
-        general={offset + g: size for g, size in enumerate(levels.sizes)},
-        latent_dim=latent_dim,
-        kernel=kernel,
-        bounds=_unit_box(points),
-        device=device,
-    )
+    counted = _counted(rows, outcomes)
+
+    def build(kernel: AnyKernel, some: Int[Tensor, " k"]) -> BEGP:
+        return model_class(model)(
+            points[some],
+            counted[some],
+            general={offset + g: size for g, size in enumerate(levels.sizes)},
+            latent_dim=latent_dim,
+            kernel=kernel,
+            bounds=_unit_box(points),
+            device=device,
+        )
+
+    kernels = kernels_to_try(kernel)
     if inference == "auto":
-        inference = default_inference(begp)
-    return Surrogate(problem, levels, begp.fit(seed=seed, inference=inference, progress=progress), outcomes)
+        inference = default_inference(build(kernels[0], torch.arange(len(points))))
+    begp = fit_likeliest(build, kernels, len(points), seed=seed, inference=inference, progress=progress)
+    return Surrogate(problem, levels, begp, outcomes)
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Surrogate:

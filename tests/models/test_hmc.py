@@ -37,7 +37,7 @@ def test_draws_are_those_of_nuts(kernel):
     for name in ("log_noise", "kernel.log_lengthscale", "kernel.log_outputscale"):
         a, b = (model.hyperparameters()[name].flatten().numpy() for model in (ours, gold))
         assert abs(a.mean() - b.mean()) < 0.35 * b.std()
-        assert 0.7 < a.std() / b.std() < 1.4
+        assert 0.7 < stats.iqr(a) / stats.iqr(b) < 1.4  # of 32 chains one may sit in a tail, by chance
 
 
 def test_without_data_chains_draw_the_prior_cut_off_at_the_bounds():

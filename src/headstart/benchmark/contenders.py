@@ -21,6 +21,7 @@ from headstart.errors import ProblemError
 from headstart.limits import default_inference
 from headstart.models import BEGP, BGP, EGP
 from headstart.models.ensemble_model import EnsembleModel
+from headstart.models.evidence import AnyKernel, kernels_to_try, likeliest
 from headstart.models.inference import HMC, LBFGS, Adam
 from headstart.models.known_kernels import DEFAULT_KERNEL
 from headstart.models.outcomes import Outcomes
@@ -92,14 +93,15 @@ class EmbeddingGP(Contender):
 
     def begin(self, trials: Sequence[Trial], seeds: Sequence[int], *, device: str) -> Beliefs:
         """One batch of cold fits to the legacy rows."""
-        models = [self._model(trial, device) for trial in trials]
-        if self.draws is None:
-            for alike in _alike([seen_levels(trial) for trial in trials]):
-                fit_together([models[i] for i in alike], seeds=[seeds[i] for i in alike], inference=LBFGS())
-        else:
-            for model, seed in zip(models, seeds, strict=True):
-                model.fit(seed=seed, inference=Adam(draws=self.draws))
-        return list(models)
+        rivals = [[self._model(trial, kernel, device) for trial in trials] for kernel in kernels_to_try(self.kernel)]
+        for models in rivals:
+            if self.draws is None:
+                for alike in _alike([seen_levels(trial) for trial in trials]):
+                    fit_together([models[i] for i in alike], seeds=[seeds[i] for i in alike], inference=LBFGS())
+            else:
+                for model, seed in zip(models, seeds, strict=True):
+                    model.fit(seed=seed, inference=Adam(draws=self.draws))
+        return [likeliest(each) for each in zip(*rivals, strict=True)]
 
     def learn(
         self, beliefs: Beliefs, trials: Sequence[Trial], seeds: Sequence[int], rows: Sequence[Rows], new: int
@@ -109,7 +111,8 @@ class EmbeddingGP(Contender):
         models = [model for model in beliefs if isinstance(model, BEGP)]
         if self.draws is None:
             # Now the current task's levels have rows.
-            for alike in _alike([tuple(general_columns(trial).values()) for trial in trials]):
+            levels = [tuple(general_columns(trial).values()) for trial in trials]
+            for alike in _alike([(*key, kernel_of(model)) for key, model in zip(levels, models, strict=True)]):
                 X, Y = ([added[i][part] for i in alike] for part in (0, 1))
                 for i, model in zip(alike, observe_together([models[i] for i in alike], X, Y), strict=True):
                     models[i] = model
@@ -123,7 +126,7 @@ class EmbeddingGP(Contender):
         """Each general input gets an embedding of its own."""
         return trial
 
-    def _model(self, trial: Trial, device: str) -> BEGP:
+    def _model(self, trial: Trial, kernel: AnyKernel, device: str) -> BEGP:
         X, Y = legacy_rows(trial)
         kind = EGP if self.embedding == "point" else BEGP
         return kind(
@@ -131,7 +134,7 @@ class EmbeddingGP(Contender):
             Y,
             general_columns(trial),
             latent_dim=self.latent_dim,
-            kernel=self.kernel,
+            kernel=kernel,
             embedding=self.embedding,
             bounds=unit_cube(trial),
             device=device,
@@ -183,8 +186,9 @@ class Headstart(EmbeddingGP):
             for trial, scale in zip(trials, scales, strict=True)
         ]
         beliefs = super().begin(counted, seeds, device=device)
-        for alike in _alike([seen_levels(trial) for trial in trials]):
-            models = [model for i in alike if isinstance(model := beliefs[i], BEGP)]
+        fitted = [belief for belief in beliefs if isinstance(belief, BEGP)]
+        for alike in _alike([(*seen_levels(trial), kernel_of(m)) for trial, m in zip(trials, fitted, strict=True)]):
+            models = [fitted[i] for i in alike]
             sampled = [model for model in models if default_inference(model) == HMC()]
             if sampled:
                 sample_together(sampled, HMC())
@@ -310,9 +314,14 @@ def seen_levels(trial: Trial) -> tuple[int, ...]:
     return tuple(len(np.unique(codes)) for codes in trial.legacy_codes.T)
 
 
-def _alike(keys: Sequence[tuple[int, ...]]) -> list[list[int]]:
-    """The places of equal keys: models with as many levels can be trained as one batch."""
-    places: dict[tuple[int, ...], list[int]] = {}
+def kernel_of(model: BEGP) -> str:
+    """The name of a model's kernel: models of one batch share it."""
+    return model.structure.kernel.name
+
+
+def _alike(keys: Sequence[tuple[int | str, ...]]) -> list[list[int]]:
+    """The places of equal keys: models with as many levels, and one kernel, can be trained as one batch."""
+    places: dict[tuple[int | str, ...], list[int]] = {}
     for place, key in enumerate(keys):
         places.setdefault(key, []).append(place)
     return list(places.values())

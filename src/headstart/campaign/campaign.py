@@ -94,7 +94,7 @@ class Campaign:
         store: str | Path | Store = DEFAULT_STORE,
         seed: int = 0,
         model: str = "begp",
-        kernel: str = "rbf+tasks",
+        kernel: str = "auto",
         latent_dim: int = 3,
         author: str | None = None,
     ) -> Campaign:

@@ -59,7 +59,7 @@ class FitOptions:
     """How the surrogate is fitted."""
 
     seed: Seed = 0
-    kernel: Annotated[str, typer.Option(help="rbf+tasks, or matern52+tasks for rougher responses.")] = "rbf+tasks"
+    kernel: Annotated[str, typer.Option(help="auto, rbf+tasks, or matern52+tasks for rougher responses.")] = "auto"
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu"
 
     def fit(self, table: pd.DataFrame, problem: Problem, source: Path) -> Surrogate:

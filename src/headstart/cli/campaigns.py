@@ -93,7 +93,7 @@ def create(
     reading: Reading,
     store: StoreOptions,
     seed: Seed = 0,
-    kernel: Annotated[str, typer.Option(help="rbf+tasks, or matern52+tasks for rougher responses.")] = "rbf+tasks",
+    kernel: Annotated[str, typer.Option(help="auto, rbf+tasks, or matern52+tasks for rougher responses.")] = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Start a campaign from a file of old experiments.

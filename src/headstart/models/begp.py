@@ -68,6 +68,8 @@ from headstart.models.parameters import Layout, Parameters
 from headstart.models.scaling import Scaling
 from headstart.shapes import Bool, Float, Int
 
+# More chains only take longer: see docs/decisions.
+_MOST_CHAINS = 32
 # Rows of a level from which on its latent is looked for near where it was.
 _SETTLED = 4
 
@@ -223,8 +225,8 @@ class BEGP(EnsembleModel):
 
     @property
     def chains(self) -> int:
-        """How many chains a sampler runs side by side: many rows make them dear, so each gives several draws."""
-        return min(draws_for(len(self.train_X)), self.variational_draws)
+        """How many chains a sampler runs side by side: many rows make them dear, and each gives several draws."""
+        return min(draws_for(len(self.train_X)), _MOST_CHAINS, self.variational_draws)
 
     @property
     def variational_solution(self) -> Float[Tensor, " P"]:

@@ -84,7 +84,7 @@ class NewCampaign(Message):
     goal: Literal["maximize", "minimize"]
     archive: Rows
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
-    kernel: Text = "rbf+tasks"
+    kernel: Text = "auto"
 
 
 class Ask(Message):
