@@ -256,7 +256,9 @@ def test_candidates_are_ranked_by_expected_gain(mixed, known):
     second = surrogate.suggest(NEW, candidates=LISTED, pending=pd.concat([options.get("pending"), chosen.iloc[[0]]]))
     if known != "nothing":
         assert second["score"].item() == pytest.approx(chosen["score"].iloc[1], abs=0.03)
-        assert second.index[0] == chosen.index[1]
+        truth = gains(surrogate, pd.concat([some, LISTED.loc[chosen.index[:1]]]))
+        for place in (second.index[0], chosen.index[1]):  # alike where little is left to gain
+            assert truth[place] >= truth.max() - 0.02
 
 
 def test_alike_candidates_do_not_take_from_each_other(mixed):

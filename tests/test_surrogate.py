@@ -296,7 +296,7 @@ def test_a_file_of_an_older_format_is_read(tmp_path, version):
     pd.testing.assert_frame_equal(hs.load(path).suggest(NEW), surrogate.suggest(NEW))
 
 
-@pytest.mark.parametrize(("rows", "kind", "expected"), [(400, BEGP, HMC()), (401, BEGP, LBFGS()), (5, EGP, LBFGS())])
+@pytest.mark.parametrize(("rows", "kind", "expected"), [(500, BEGP, HMC()), (501, BEGP, LBFGS()), (5, EGP, LBFGS())])
 def test_few_rows_are_sampled_and_many_are_not(rows, kind, expected):
     X = torch.zeros(rows, 2, dtype=torch.float64)
     assert default_inference(kind(X, torch.ones(rows, 1), {1: 1})) == expected
@@ -524,4 +524,4 @@ def test_a_missing_gpu_is_a_clear_error():
 
 
 def test_a_surrogate_says_what_it_is(surrogate):
-    assert repr(surrogate) == "Surrogate(minimize y over x; 25 rows, 5 of task; BEGP)"
+    assert repr(surrogate) == "Surrogate(minimize y over x; 25 rows, 5 of task; BEGP, rbf+tasks)"

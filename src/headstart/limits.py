@@ -16,8 +16,8 @@ from headstart.models.state import model_class
 
 # Rows of a fit whose covariance matrices, one a draw, still have room in 16 GB of memory, or on a large GPU.
 _MOST_ROWS = {"cpu": 3_000, "cuda": 10_000}
-# Rows up to which drawing hyperparameters takes no longer than fitting them; with more they are well known anyway.
-_MOST_SAMPLED_ROWS = {"cpu": 400, "cuda": 2_000}
+# Rows up to which drawing hyperparameters takes hardly longer than fitting them; with more they are well known anyway.
+_MOST_SAMPLED_ROWS = {"cpu": 500, "cuda": 2_000}
 
 
 def default_inference(model: BEGP) -> Inference:
@@ -58,7 +58,8 @@ def check_size(rows: int, device: str) -> None:
             f"The archive has {rows} rows, more than the {most} that can be fitted at once on this device. "
             "Take a sample of some tasks or rows, as archive.sample(1000, random_state=0) (--sample 1000)."
         )
-    minutes = (rows / 1000) ** 3
+    # The fit, and before it those of 1,000 rows that choose the kernel.
+    minutes = (rows / 1000) ** 3 + 2
     if device == "cpu" and minutes > 5:
         warnings.warn(
             f"A fit of {rows} rows may take about {minutes:.0f} minutes. A sample is quicker: "

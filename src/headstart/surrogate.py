@@ -43,7 +43,7 @@ from headstart.limits import check_fit, check_size, default_inference
 from headstart.models import BEGP
 from headstart.models.evidence import AnyKernel, fit_likeliest, kernels_to_try
 from headstart.models.inference import Inference, Progress
-from headstart.models.known_kernels import DEFAULT_KERNEL
+from headstart.models.known_kernels import AUTO, DEFAULT_KERNEL
 from headstart.models.mixture import Mixture
 from headstart.models.outcomes import Outcomes
 from headstart.models.state import model_class, model_from_state, model_state
@@ -71,12 +71,20 @@ class Surrogate:
 
     Inside, inputs are scaled to [0, 1] by the problem's bounds, and the objective is counted as `outcomes` says: more
     is better, numbers are near 1 (BoTorch's acquisition functions have absolute floors), and not lopsided.
+
+    Attributes:
+        problem: what each column is for.
+        levels: the labels of the general inputs, by code.
+        model: the BoTorch model.
+        outcomes: how it counts outcomes.
+        by_evidence: whether its kernel was chosen by the evidence, so that `validate` chooses anew for each task.
     """
 
     problem: Problem
     levels: Levels
     model: BEGP
     outcomes: Outcomes
+    by_evidence: bool = False
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -84,8 +92,13 @@ class Surrogate:
         )
         return (
             f"Surrogate({self.problem.goal} {self.problem.objective} over {', '.join(self.problem.inputs)}; "
-            f"{len(self.model.train_X)} rows, {counts}; {type(self.model).__name__})"
+            f"{len(self.model.train_X)} rows, {counts}; {type(self.model).__name__}, {self.kernel})"
         )
+
+    @property
+    def kernel(self) -> str:
+        """The name of its kernel."""
+        return self.model.structure.kernel.name
 
     def predict(
         self, rows: Table, *, task: Task | None = None, interval: float = 0.8, noise: bool = True
@@ -258,8 +271,8 @@ class Surrogate:
         clear difference", judged by all shots but zero.
 
         Args:
-            tasks: hold out so many, those with most rows; all when left out. Each takes a fit and, for every repeat and
-                number of shots, an `observe`.
+            tasks: hold out so many, those with most rows; all when left out. Each takes a fit, which chooses its kernel
+                anew where this one's was chosen, and, for every repeat and number of shots, an `observe`.
             shots: how many rows of the held-out task are learned; a task with no more rows than that is left out.
             repeats: how often these rows are drawn.
             seed: the same seed gives the same frame.
@@ -269,6 +282,7 @@ class Surrogate:
             self.model,
             self.levels,
             outcomes=self.outcomes,
+            kernels=kernels_to_try(AUTO) if self.by_evidence else (self.model.structure.kernel,),
             tasks=tasks,
             shots=shots,
             repeats=repeats,
@@ -299,6 +313,7 @@ class Surrogate:
             "problem": self.problem.to_dict(),
             "levels": self.levels.to_dict(),
             "outcomes": self.outcomes.to_dict(),
+            "by_evidence": self.by_evidence,
             "model": settings,
         }
         return to_bytes(tensors, header)
@@ -316,6 +331,7 @@ class Surrogate:
                 Levels.from_dict(header["levels"]),
                 model_from_state(tensors, header["model"], device=device),
                 _outcomes_in(header, problem),
+                bool(header.get("by_evidence", False)),
             )
         except (KeyError, TypeError, ValueError, ModelError) as error:
             raise FileFormatError(
@@ -434,7 +450,7 @@ def fit(
             over [x, z].
         latent_dim: latent dimension of each general input.
         inference: how to fit, see `headstart.models.BEGP.fit`; "auto" draws latents and hyperparameters by HMC up to
-            400 rows, 2,000 on a GPU, and fits by L-BFGS-B beyond.
+            500 rows, 2,000 on a GPU, and fits by L-BFGS-B beyond.
         device: "cpu" or "cuda".
         progress: called with the evaluations so far and the ELBO; large archives take a minute.
 
@@ -477,7 +493,7 @@ def fit(
     if inference == "auto":
         inference = default_inference(build(kernels[0], torch.arange(len(points))))
     begp = fit_likeliest(build, kernels, len(points), seed=seed, inference=inference, progress=progress)
-    return Surrogate(problem, levels, begp, outcomes)
+    return Surrogate(problem, levels, begp, outcomes, by_evidence=len(kernels) > 1)
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Surrogate:

@@ -26,7 +26,7 @@ judged.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from torch import Tensor
 from headstart.errors import DataError, ProblemError, checked_whole
 from headstart.models import BEGP, HMC, LBFGS
 from headstart.models.alone import task_alone
+from headstart.models.evidence import AnyKernel, fit_likeliest
 from headstart.models.mixture import Mixture, measurements
 from headstart.models.outcomes import Outcomes
 from headstart.shapes import Bool, Float, Int
@@ -63,6 +64,7 @@ def validate_tasks(
     levels: Levels,
     *,
     outcomes: Outcomes,
+    kernels: Sequence[AnyKernel],
     tasks: int | None = None,
     shots: Iterable[int] = (0, 1, 3),
     repeats: int = 3,
@@ -75,6 +77,7 @@ def validate_tasks(
         model: of all rows; others are fitted with its settings.
         levels: the labels of its general inputs.
         outcomes: how the model counts outcomes; scores are in the user's units.
+        kernels: those among which the evidence chooses, for each held-out task anew.
         tasks: hold out so many of them, those with most rows; all when left out.
         shots: after how many rows of the held-out task to predict the others. A task with too few has no row of it.
         repeats: how often to draw the rows that are learned.
@@ -96,7 +99,7 @@ def validate_tasks(
         first = codes[own.argmax()]
         task = {name: levels[name][code] for name, code in zip(levels.general, first, strict=True)}
         report(done, len(chosen), ", ".join(f"{name} = {label}" for name, label in task.items()))
-        cells = dict(_judged(model, outcomes, own, learned, repeats, seed=seed, stream=place))
+        cells = dict(_judged(model, outcomes, kernels, own, learned, repeats, seed=seed, stream=place))
         rows += [task | scores for scores in _summary(cells)]
     report(len(chosen), len(chosen), "done")
     frame = pd.DataFrame(rows, columns=[*levels.general, *COLUMNS])
@@ -124,6 +127,7 @@ def _chosen(
 def _judged(
     model: BEGP,
     outcomes: Outcomes,
+    kernels: Sequence[AnyKernel],
     own: Bool[np.ndarray, " n"],
     shots: list[int],
     repeats: int,
@@ -137,11 +141,11 @@ def _judged(
     if not shots:
         return
     y = outcomes.outside(model.train_Y[:, 0].cpu().numpy())
-    # The held-out task must not decide by which scale it is judged.
+    # The held-out task must not decide by which scale it is judged, nor by which kernel it is predicted.
     outcomes = Outcomes.of(y[~own], sign=outcomes.sign)
     counted = torch.from_numpy(outcomes.inside(y)).to(model.train_Y).unsqueeze(-1)
     X, Y, y = model.train_X[is_own], counted[is_own], y[own]
-    legacy = _refitted(model, counted, ~is_own, seed)
+    legacy = _refitted(model, counted, kernels, ~is_own, seed)
     if shots[0] == 0:
         centre, scale = (
             value.expand(1, len(X)).cpu().numpy() for value in (legacy.scaling.centre, legacy.scaling.scale)
@@ -164,20 +168,27 @@ def _judged(
         yield count, cells
 
 
-def _refitted(model: BEGP, Y: Float[Tensor, "n 1"], rows: Bool[Tensor, " n"], seed: int) -> BEGP:
+def _refitted(
+    model: BEGP, Y: Float[Tensor, "n 1"], kernels: Sequence[AnyKernel], rows: Bool[Tensor, " n"], seed: int
+) -> BEGP:
     """A model of these outcomes with the settings of another: by HMC if that one holds draws, else by L-BFGS-B."""
-    fresh = type(model)(
-        model.train_X[rows],
-        Y[rows],
-        model.general,
-        latent_dim=dict(zip(model.general, model.structure.latent_dims, strict=True)),
-        kernel=model.structure.kernel,
-        embedding=model.variational_family,
-        bounds=model.bounds,
-        posterior_draws=model.variational_draws,
-    )
+    X, Y = model.train_X[rows], Y[rows]
+
+    def build(kernel: AnyKernel, some: Int[Tensor, " k"]) -> BEGP:
+        return type(model)(
+            X[some],
+            Y[some],
+            model.general,
+            latent_dim=dict(zip(model.general, model.structure.latent_dims, strict=True)),
+            kernel=kernel,
+            embedding=model.variational_family,
+            bounds=model.bounds,
+            posterior_draws=model.variational_draws,
+        )
+
     is_drawn = model.vector is not None and model.vector.dim() == 2
-    return fresh.fit(seed=seed, inference=model.sampler or (HMC() if is_drawn else LBFGS()))
+    inference = model.sampler or (HMC() if is_drawn else LBFGS())
+    return fit_likeliest(build, kernels, len(X), seed=seed, inference=inference)
 
 
 def _scores(predicted: Mixture, y: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m 3"]:

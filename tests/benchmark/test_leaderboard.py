@@ -229,13 +229,17 @@ def test_targets_of_density_fall_with_it(board, tables, by, fallen):
     assert missed == {what for what in found if re.search(fallen, what)}
 
 
-def test_a_problem_outside_is_listed_with_its_coverage(board, tables):
+@pytest.mark.parametrize(("low", "unsure"), [(0.84, 1), (0.86, 0)])
+def test_a_problem_outside_is_listed_with_its_coverage(board, tables, low, unsure):
     changed = board.coverage.copy()
-    changed.loc[(changed["system"] == "suzuki") & (changed["at"] == 5) & (changed["nominal"] == 0.8), "mean"] = 0.91
+    of_suzuki = (changed["system"] == "suzuki") & (changed["at"] == 5) & (changed["nominal"] == 0.8)
+    changed.loc[of_suzuki, ["mean", "low", "high"]] = 0.91, low, 0.95
     found = targets(dataclasses.replace(board, coverage=changed), tables.optimization)
     (missed,) = [target for target in found if target.verdict == "no"]
     assert missed.what == "80 % intervals with 5 rows"
-    assert missed.reached == "16 of 17 problems; outside: suzuki 91 %"
+    assert missed.reached == (
+        f"16 of 17 problems; outside: suzuki 91 %; of {unsure} of these the 90 % interval reaches inside"
+    )
 
 
 def test_speed_is_judged_on_the_same_suggestions_on_a_cpu(board, tables):
@@ -409,6 +413,10 @@ def test_a_smoke_run_writes_a_page_of_what_it_ran(tmp_path):
     benchmark(tmp_path, **quick, say=said.append)
     assert said[1] == "3 jobs, 0 without a result."
     assert (tmp_path / "README.md").read_text() == page
+    (tmp_path / "results" / "REMARKS.md").write_text("- On an old laptop.\n")
+    benchmark(tmp_path, **quick)
+    notes = (tmp_path / "README.md").read_text().split("## Notes")[1].split("## Problem by problem")[0]
+    assert notes.strip().endswith("\n- On an old laptop.")
 
 
 def test_one_method_alone_is_no_comparison(tmp_path):

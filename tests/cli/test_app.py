@@ -70,7 +70,8 @@ def test_minimize_and_seed_and_kernel(headstart, archive):
     high = headstart("suggest", archive, *ROLES, "--task", "alloy=new", "--json").json
     assert low["suggestions"][0]["mean"] < high["suggestions"][0]["mean"]
     smooth = headstart("suggest", archive, *flags, "--kernel", "rbf", "--seed", 3).json
-    assert (smooth["seed"], smooth["kernel"]) == (3, "rbf")
+    assert (smooth["seed"], smooth["kernel"], smooth["fitted_kernel"]) == (3, "rbf", "rbf")
+    assert (low["kernel"], low["fitted_kernel"]) in [("auto", "rbf+tasks"), ("auto", "matern52+tasks")]
     assert smooth["suggestions"] != low["suggestions"]
 
 

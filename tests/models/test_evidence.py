@@ -10,8 +10,9 @@ import torch
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import headstart as hs
-from headstart.errors import ProblemError
-from headstart.models import BEGP, HMC, LBFGS, NUTS, evidence
+from headstart import validation
+from headstart.errors import ModelError, ProblemError
+from headstart.models import BEGP, EGP, HMC, LBFGS, NUTS, evidence
 from headstart.models.evidence import fit_likeliest, kernels_to_try, likeliest
 from headstart.models.known_kernels import AUTO_KERNELS
 from tests.problems import toy_archive
@@ -96,10 +97,12 @@ def test_a_single_kernel_is_fitted_once():
 def test_progress_goes_on_from_one_fit_to_the_next(inference):
     X, Y, _ = toy_archive(tasks=3)
     seen = []
-    fit_likeliest(
+    found = fit_likeliest(
         builder(X, Y, 3), AUTO_KERNELS, len(X), seed=0, inference=inference, progress=lambda n, value: seen.append(n)
     )
     assert seen == sorted(set(seen))
+    assert seen[0] == 1
+    assert seen[-1] > found.evaluations
 
 
 def test_a_model_that_was_not_fitted_is_never_the_likeliest():
@@ -109,16 +112,63 @@ def test_a_model_that_was_not_fitted_is_never_the_likeliest():
 
 
 def test_names_of_no_kernel_are_refused():
-    with pytest.raises(ProblemError, match="mattern"):
+    with pytest.raises(ProblemError, match=r"'mattern'.*'auto', .*Did you mean 'matern52'"):
         kernels_to_try("mattern")
+
+
+def test_a_model_has_one_kernel():
+    X, Y, _ = toy_archive(tasks=3)
+    with pytest.raises(ProblemError, match=r"headstart\.fit"):
+        BEGP(X, Y, {1: 3}, kernel="auto")
+
+
+def test_what_cannot_be_sampled_is_refused_before_any_work():
+    X, Y, _ = toy_archive(tasks=3)
+    seen = []
+    with pytest.raises(ModelError, match="point embedding"):
+        fit_likeliest(
+            lambda kernel, some: EGP(X[some], Y[some], {1: 3}, kernel=kernel),
+            AUTO_KERNELS,
+            len(X),
+            seed=0,
+            inference="hmc",
+            progress=lambda n, value: seen.append(n),
+        )
+    assert seen == []
+
+
+def archive_of(X, Y):
+    return pd.DataFrame({"task": [f"t{code:.0f}" for code in X[:, 1]], "x": X[:, 0], "y": Y[:, 0]})
+
+
+PROBLEM = hs.Problem(inputs={"x": (0, 1)}, general=["task"], objective="y")
+
+
+@pytest.mark.parametrize("kernel", ["auto", "rbf+tasks"])
+def test_a_task_that_is_held_out_does_not_choose_its_kernel(kernel, monkeypatch, tmp_path):
+    """Validation chooses anew for each task where the surrogate's own kernel was chosen, also when loaded."""
+    X, Y, *_ = (part.numpy() for part in family("matern52+tasks", rows=8, tasks=3))
+    surrogate = hs.fit(archive_of(X, Y), PROBLEM, seed=0, kernel=kernel, inference="lbfgs")
+    surrogate.save(tmp_path / "one")
+    tried = []
+
+    def counted(build, kernels, rows, **options):
+        tried.append((tuple(kernels), rows))
+        return fit_likeliest(build, kernels, rows, **options)
+
+    monkeypatch.setattr(validation, "fit_likeliest", counted)
+    hs.load(tmp_path / "one").validate(shots=(0,), repeats=1)
+    assert [rows for _, rows in tried] == [16, 16, 16]
+    names = [tuple(each if isinstance(each, str) else each.name for each in kernels) for kernels, _ in tried]
+    assert names == [AUTO_KERNELS if kernel == "auto" else (kernel,)] * 3
 
 
 @pytest.mark.parametrize("name", PRIORS)
 def test_a_surrogate_keeps_its_kernel_when_it_learns_and_when_it_is_saved(name, tmp_path):
     X, Y, *_ = (part.numpy() for part in family(name))
-    archive = pd.DataFrame({"task": [f"t{code:.0f}" for code in X[:, 1]], "x": X[:, 0], "y": Y[:, 0]})
-    surrogate = hs.fit(archive, hs.Problem(inputs={"x": (0, 1)}, general=["task"], objective="y"), seed=0)
+    surrogate = hs.fit(archive_of(X, Y), PROBLEM, seed=0)
     surrogate = surrogate.observe(pd.DataFrame({"task": ["new"], "x": [0.5], "y": [0.7]}))
     surrogate.save(tmp_path / "one")
     for each in (surrogate, hs.load(tmp_path / "one")):
-        assert each.model.structure.kernel.name == name
+        assert each.kernel == name
+        assert name in repr(each)

@@ -16,7 +16,7 @@ from headstart.models.hmc import sample_chains
 from headstart.models.inference import Objective
 from headstart.models.known_kernels import resolve_kernel
 
-LONG = HMC(iterations=120, leapfrogs=12)
+LONG = HMC(iterations=360, leapfrogs=12)
 
 
 def three_tasks(**options):

@@ -437,6 +437,7 @@ def _provenance(surrogate: Surrogate, options: FitOptions, lines: list[str]) -> 
         "headstart": __version__,
         "seed": options.seed,
         "kernel": options.kernel,
+        "fitted_kernel": surrogate.kernel,
         "rows": len(surrogate.model.train_X),
         "problem": surrogate.problem.to_dict(),
         "inferred": lines,

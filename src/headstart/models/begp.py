@@ -426,13 +426,15 @@ class BEGP(EnsembleModel):
 
     @cached_property
     def _ensemble(self) -> Ensemble:
-        if self._apart is None or not self._apart.any_with_rows:
+        if self._apart is None or len(self._apart.affected) == 0:
             return self._together
         members = self.members()
         with torch.no_grad():
             inputs = self._apart.mark(members.inputs, self._data.positions)
-            self.__dict__.pop("_together", None)  # a matrix a draw, and nobody asks for it again
-            return Ensemble.condition(replace(members, inputs=inputs))
+            affected = replace(members, inputs=inputs).select(self._apart.affected)
+            ensemble = self._together.with_members(self._apart.affected, Ensemble.condition(affected))
+        self.__dict__.pop("_together")  # a matrix a draw, and nobody asks for it again
+        return ensemble
 
     def use(self, ensemble: Ensemble) -> None:
         """Take the members as conditioned elsewhere."""

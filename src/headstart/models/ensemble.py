@@ -10,7 +10,7 @@ so a second prediction costs two matrix products. All quantities are in standard
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from headstart.models.kernels import Kernel
 from headstart.models.linalg import safe_cholesky, triangular_inverse
 from headstart.models.parameters import Parameters
 from headstart.models.scaling import Scaling
-from headstart.shapes import Float
+from headstart.shapes import Float, Int
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,21 @@ class Members:
     row_noise: Float[Tensor, "#s n"]
     inputs: Float[Tensor, "s n d"]
     y: Float[Tensor, "#s n"]
+
+    def select(self, which: Int[Tensor, " k"]) -> Members:
+        """Some of them."""
+
+        def some(value: Tensor) -> Tensor:
+            return value if len(value) == 1 else value[which]
+
+        return Members(
+            self.kernel,
+            {name: some(value) for name, value in self.parameters.items()},
+            some(self.mean),
+            some(self.row_noise),
+            self.inputs[which],
+            some(self.y),
+        )
 
     @classmethod
     def join(cls, parts: Sequence[Members]) -> Members:
@@ -74,6 +89,19 @@ class Ensemble:
         noise = members.row_noise.mean(-1)
         whitener = triangular_inverse(factor)
         return cls(members.kernel, members.parameters, members.mean, noise, members.inputs, weights, whitener)
+
+    def with_members(self, which: Int[Tensor, " k"], others: Ensemble) -> Ensemble:
+        """The same with others in these places, which differ in their inputs alone."""
+
+        inputs, weights, whitener = (
+            old.index_copy(0, which, new)
+            for old, new in (
+                (self.inputs, others.inputs),
+                (self.weights, others.weights),
+                (self.whitener, others.whitener),
+            )
+        )
+        return replace(self, inputs=inputs, weights=weights, whitener=whitener)
 
     def split(self, draws: int) -> list[Ensemble]:
         """Ensembles of so many members each, in order: the way back from `Members.join`."""

@@ -1,8 +1,14 @@
 r"""The kernel by evidence: several are fitted, and the one that makes the data most likely is kept.
 
-Some responses are smooth, others rough, and which is which the legacy tasks know better than their owner. The ELBO is
-a bound on the evidence, log p(y) = log integral p(y | Z, theta) p(Z) p(theta); with the same priors over latents and
-hyperparameters the kernel with the higher one is the likelier, all kernels being equally likely before.
+Some responses are smooth, others rough, and which is which the legacy tasks know better than their owner. All kernels
+being equally likely before, the likelier one after has the higher evidence,
+
+    p(y | kernel) = integral p(y | Z, theta) p(Z) p(theta) dZ dtheta.
+
+That integral over theta is not known. What is compared is the ELBO at the best theta plus log p(theta) there, without
+its constants (for a point embedding, at the best Z as well). It bounds nothing; but the kernels have the same
+parameters with the same priors and fixed draws, so all that is left out is about the same for each, and the difference
+stands in for that of the log evidences.
 """
 
 from __future__ import annotations
@@ -14,17 +20,19 @@ from typing import TypeAlias
 import gpytorch
 import torch
 
+from headstart.errors import ProblemError, did_you_mean
 from headstart.models.begp import BEGP
+from headstart.models.hmc import check_can_sample
 from headstart.models.inference import HMC, LBFGS, NUTS, Adam, Inference, Progress, resolve_inference
 from headstart.models.kernels import Kernel
-from headstart.models.known_kernels import AUTO, AUTO_KERNELS, resolve_kernel
+from headstart.models.known_kernels import AUTO, AUTO_KERNELS, KERNELS
 
 AnyKernel: TypeAlias = str | Kernel | gpytorch.kernels.Kernel
 
 Build: TypeAlias = Callable[[AnyKernel, torch.Tensor], BEGP]
 """A model with this kernel of the rows at these places."""
 
-# With more rows a sample of so many decides between kernels: that is clear enough, and takes less time than the fit.
+# Of more rows a sample of so many decides between kernels: that is clear enough.
 _MOST_COMPARED = 1_000
 
 
@@ -36,7 +44,11 @@ def kernels_to_try(kernel: AnyKernel) -> tuple[AnyKernel, ...]:
     """
     if isinstance(kernel, str) and kernel == AUTO:
         return AUTO_KERNELS
-    resolve_kernel(kernel)  # refuses what is none
+    if isinstance(kernel, str) and kernel not in KERNELS:
+        names = [AUTO, *sorted(KERNELS)]
+        raise ProblemError(
+            f"Unknown kernel {kernel!r}: choose one of {names} or pass a GPyTorch kernel.{did_you_mean(kernel, names)}"
+        )
     return (kernel,)
 
 
@@ -64,9 +76,11 @@ def fit_likeliest(
     optimiser = strategy if isinstance(strategy, LBFGS | Adam) else LBFGS()
     done, models = 0, list[BEGP]()
     for kernel in kernels:
-        report = _onwards(progress, done)
-        models.append(build(kernel, some).fit(seed=seed, inference=optimiser, progress=report))
-        done += models[-1].evaluations
+        model = build(kernel, some)
+        if isinstance(strategy, HMC):
+            check_can_sample(model.structure)
+        models.append(model.fit(seed=seed, inference=optimiser, progress=_onwards(progress, done)))
+        done += model.evaluations
     best = likeliest(models)
     if is_sample or isinstance(strategy, NUTS):
         kernel = kernels[models.index(best)]

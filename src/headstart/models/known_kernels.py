@@ -28,6 +28,8 @@ def resolve_kernel(kernel: str | Kernel | gpytorch.kernels.Kernel) -> Kernel:
         return kernel
     if isinstance(kernel, gpytorch.kernels.Kernel):
         return GPyTorchKernel(kernel)
+    if kernel == AUTO:
+        raise ProblemError("kernel='auto' compares fits, which headstart.fit does: a model has one kernel. Name it.")
     if kernel not in KERNELS:
         raise ProblemError(f"Unknown kernel {kernel!r}: choose one of {sorted(KERNELS)} or pass a GPyTorch kernel.")
     return KERNELS[kernel]

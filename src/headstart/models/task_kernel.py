@@ -63,6 +63,7 @@ class TaskKernel(TaskResidual):
         return super().variance(parameters, inputs) * (2.0 * self.log_amplitude(parameters, inputs)).exp()
 
     def log_amplitude(self, parameters: Parameters, inputs: Float[Tensor, "*b n d"]) -> Float[Tensor, "*b n"]:
-        """b^T z of every row."""
+        """b^T z of every row; 0 of a task apart, whose latents, and so whose size, the others do not tell."""
         x, slope = parameters["log_lengthscale"].shape[-1], parameters["amplitude_slope"]
-        return (inputs[..., x : x + slope.shape[-1]] * slope.unsqueeze(-2)).sum(-1)
+        told = (inputs[..., x : x + slope.shape[-1]] * slope.unsqueeze(-2)).sum(-1)
+        return torch.where(inputs[..., -1] < 0, 0.0, told)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from headstart.benchmark.contenders import Contender
 from headstart.benchmark.jobs import REVISION
-from headstart.benchmark.leaderboard.plan import BAYBE, COMBINED, FULL, METHODS, PROBLEMS, SAAS, SHORT, SLOW, Problem
+from headstart.benchmark.leaderboard.plan import BAYBE, COMBINED, FULL, METHODS, PROBLEMS, SHORT, SLOW, Problem
 from headstart.benchmark.leaderboard.problem_pages import about_problems, scores_on
 from headstart.benchmark.leaderboard.scores import INTERVAL, RANKED_AT, RESAMPLES, SEED, Board, standings
 from headstart.benchmark.leaderboard.targets import targets
@@ -36,12 +36,14 @@ class Content:
         board: their summaries.
         figures: names of the figures that were drawn.
         lacking: what has no results, or not all, in words.
+        remarks: a list in Markdown of what else is to be known of these results.
     """
 
     tables: Tables
     board: Board
     figures: Sequence[str]
     lacking: Sequence[str]
+    remarks: str = ""
 
 
 def page(content: Content) -> str:
@@ -62,7 +64,7 @@ def page(content: Content) -> str:
         "## Problems",
         about_problems(problems, tables),
         "## Notes",
-        _notes(problems),
+        "\n".join(filter(None, [_notes(problems), content.remarks.strip()])),
         "## Problem by problem",
         _SCORES,
         *(section for problem in problems for section in scores_on(problem, board)),
@@ -133,18 +135,16 @@ def _notes(problems: Sequence[Problem]) -> str:
         f"and rows, the others to {FULL.evaluations}.",
         f"BayBE's fits are capped at {BAYBE.iterations} L-BFGS iterations, as are those of BoTorch's GPs here; some "
         "would take minutes to their own ends. The cap can only make BayBE faster.",
-        f"SAAS multi-task has half of BoTorch's default iterations: {SAAS.warmup} to warm up and {SAAS.samples} to "
-        "draw from.",
-        "Each result says on what device it was computed. Headstart's tables were computed on a GPU, where up to 2,000 "
-        "rows are sampled; on a CPU, more than 400 are fitted by variational inference alone.",
-        "Seconds are those of this run, beside other jobs, SAAS multi-task compiled already. Both at their own "
-        "defaults are timed in [benchmarks](../../benchmarks/README.md).",
+        "Each result says on what device it was computed. Headstart samples up to 500 rows on a CPU and up to 2,000 on "
+        "a GPU; more are fitted by variational inference alone.",
+        "Seconds can be compared where methods ran in one go, on one machine. SAAS multi-task is compiled already. The "
+        "strongest at their own defaults are timed in [benchmarks](../../benchmarks/README.md).",
         "BoTorch's multi-task GPs have the outcomes of all tasks standardised together: a task without rows has no "
         "scale of its own.",
         "Where a problem holds out some of its tasks alone, these are the first in its table.",
         *(_absence(method, problems) for method in SLOW if any(method in problem.without for problem in problems)),
-        f'"{COMBINED.label}" is Headstart with all general inputs combined into one, as most peers see them. It runs '
-        "where there are several, and is not ranked.",
+        f'"{COMBINED.label}" is Headstart with all general inputs combined into one, as most peers see them, and the '
+        f"kernel {COMBINED.kernel}. It runs where there are several, and is not ranked.",
         "GP without legacy and random choice know nothing before the first row: their first evaluation is the same, at "
         "random, and they have no density there. Random choice never has one.",
         "Where a problem is a function, Headstart, LVGP, GP without legacy and random choice may take any point, and "
@@ -166,7 +166,7 @@ def _provenance(tables: Tables) -> str:
         {
             "method": method.label,
             "settings": ", ".join(f"{name} {value}" for name, value in method.settings.items() if name != "label"),
-            "computed on": _listed(both.loc[both["model"] == method.label, "device"]),
+            "computed on": _devices(both[both["model"] == method.label]),
         }
         for method in METHODS
         if method.label in set(both["model"])
@@ -184,6 +184,13 @@ def _installed(library: str) -> str:
         return f"{library} {version(library)}"
     except PackageNotFoundError:
         return ""
+
+
+def _devices(rows: pd.DataFrame) -> str:
+    """The devices, the most used first; of the others, on which problems."""
+    most, *others = rows["device"].value_counts().index
+    where = [f"{device} on {_listed(rows.loc[rows['device'] == device, 'system'])}" for device in others]
+    return "; ".join([most, *where])
 
 
 def _listed(values: pd.Series[str]) -> str:

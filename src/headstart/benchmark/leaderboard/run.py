@@ -23,6 +23,8 @@ from headstart.writing import write_whole
 
 # What a method cannot run without, and the extra that brings it.
 _NEEDS: dict[Contender, tuple[str, str]] = {BAYBE: ("baybe", "peers"), SAAS: ("numpyro", "nuts")}
+# What people wrote beside the results about how these came to be; the page quotes it.
+_REMARKS = "REMARKS.md"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ def benchmark(
     everything = [job for jobs in planned.values() for job in jobs]
     tables, lacking = _tables(results, everything), _lacking(results, planned)
     board = board_of(tables)
-    files = _write(tables, board, lacking, folder) if _is_comparison(board) else []
+    path = results.folder / _REMARKS
+    remarks = path.read_text(encoding="utf-8") if path.exists() else ""
+    files = _write(tables, board, lacking, remarks, folder) if _is_comparison(board) else []
     return Benchmark(tuple(files), tuple(lacking))
 
 
@@ -120,7 +124,7 @@ def _is_comparison(board: Board) -> bool:
     return any(summary.groupby(["system", "at"]).size().gt(1).any() for summary in (board.regret, board.density))
 
 
-def _write(tables: Tables, board: Board, lacking: Sequence[str], folder: Path) -> list[Path]:
+def _write(tables: Tables, board: Board, lacking: Sequence[str], remarks: str, folder: Path) -> list[Path]:
     """The figures that there are results for, and the page."""
     files = []
     for name, draw in FIGURES.items():
@@ -130,6 +134,6 @@ def _write(tables: Tables, board: Board, lacking: Sequence[str], folder: Path) -
             continue
         files.append(folder / f"{name}.svg")
         save(figure, files[-1])
-    content = Content(tables, board, [path.stem for path in files], lacking)
+    content = Content(tables, board, [path.stem for path in files], lacking, remarks)
     write_whole(folder / "README.md", page(content).encode())
     return [*files, folder / "README.md"]

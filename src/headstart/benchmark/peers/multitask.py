@@ -34,12 +34,12 @@ class MultiTask(Peer):
 
 @dataclass(frozen=True, kw_only=True)
 class SaasMultiTask(Peer):
-    """A fully Bayesian multi-task GP with sparse length scales and latent task features."""
+    """A fully Bayesian multi-task GP with sparse length scales and latent task features, at BoTorch's defaults."""
 
     label: str = "SAAS multi-task"
-    warmup: int = 256
-    samples: int = 128
-    thinning: int = 8
+    warmup: int = 512
+    samples: int = 256
+    thinning: int = 16
 
     def believe(self, trial: Trial, rows: Rows, seed: int) -> GPBelief:
         """All rows, by NUTS."""
