@@ -58,6 +58,26 @@ def test_the_best_mixed_point_is_as_good_as_a_dense_grid(mixed):
     assert mixed.suggest(NEW)["mean"].item() >= best - 1e-3
 
 
+@pytest.mark.parametrize("pump", range(4))
+def test_the_search_is_that_of_the_task_that_was_asked_for(pump):
+    """Each pump has its best speed elsewhere, and is worse than the one before it."""
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame({"pump": np.repeat(np.arange(4), 12), "speed": random.integers(0, 13, 48)})
+    rows["flow"] = random.random(48)
+    rows["efficiency"] = -rows["pump"] - np.abs(rows["speed"] - 4 * rows["pump"]) / 12 - (rows["flow"] - 0.4) ** 2
+    problem = hs.Problem(inputs={"speed": (0, 12, 1), "flow": (0, 1)}, general=["pump"], objective="efficiency")
+    surrogate = hs.fit(rows, problem, seed=0, inference="lbfgs")
+    code = torch.tensor([float(pump)], dtype=torch.float64)
+    none = surrogate._measured(code)[:0]
+    mean = criterion_for(surrogate.model, none, none, seed=0)
+    found, value = maximise_over_space(mean, surrogate._space(code, {}), none, none, seed=0)
+    grid = torch.cartesian_prod(*(torch.linspace(0, 1, count, dtype=torch.float64) for count in (13, 101)), code)
+    with torch.no_grad():
+        best = mean.function(grid.unsqueeze(1)).max().item()
+        assert mean.function(found.reshape(1, 1, -1)).item() == pytest.approx(value)
+    assert value >= best - 1e-3
+
+
 def test_the_best_point_of_a_lattice_is_the_best_of_all(lattice):
     grid = pd.DataFrame(itertools.product(range(4, 10), np.arange(0, 1.1, 0.25)), columns=["blades", "flow"])
     predicted = lattice.predict(grid, task=NEW)["mean"]

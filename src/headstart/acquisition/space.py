@@ -48,6 +48,14 @@ class Space:
     grids: Mapping[int, Float[Tensor, " k"]] = field(default_factory=dict)
 
     @property
+    def box(self) -> Float[Tensor, "2 d"]:
+        """The bounds, as narrow as a value where a column keeps one: the local search clamps all columns to them."""
+        box = self.bounds.clone()
+        for column, value in self.fixed.items():
+            box[:, column] = value
+        return box
+
+    @property
     def free_grids(self) -> dict[int, Float[Tensor, " k"]]:
         """The grids of columns that are to be chosen."""
         return {column: grid for column, grid in self.grids.items() if column not in self.fixed}
@@ -119,7 +127,7 @@ def maximise_over_space(
         # BoTorch compares every point with every step, so fine steps are left to rounding.
         coarse = {column: grid.tolist() for column, grid in space.free_grids.items() if len(grid) <= _COARSE}
         common = {
-            "bounds": space.bounds,
+            "bounds": space.box,
             "q": 1,
             "num_restarts": restarts,
             "raw_samples": raw_samples,
