@@ -9,7 +9,6 @@ This is the paper's Algorithm BO, one step a method:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -32,7 +31,6 @@ from headstart.acquisition import (
 )
 from headstart.errors import (
     DataError,
-    DataWarning,
     FileFormatError,
     ModelError,
     ProblemError,
@@ -49,7 +47,19 @@ from headstart.models.outcomes import Outcomes
 from headstart.models.state import model_class, model_from_state, model_state
 from headstart.persistence import from_bytes, read_file, to_bytes, write_file
 from headstart.shapes import Float, Int
-from headstart.tasks import Levels, Problem, Rows, Table, Task, rows_from_frame, task_codes
+from headstart.tasks import (
+    Levels,
+    Problem,
+    Rows,
+    Table,
+    Task,
+    rows_from_frame,
+    task_codes,
+    warn_of_candidates_outside,
+    warn_of_far_outcomes,
+    warn_of_far_rows,
+    warn_of_missed_bounds,
+)
 from headstart.validation import Progress as TaskProgress
 from headstart.validation import validate_tasks
 from headstart.version import __version__
@@ -185,6 +195,7 @@ class Surrogate:
             if fixed:
                 raise ProblemError("Give candidates or fixed inputs, not both: the candidates say all that is fixed.")
             rows = read(candidates)
+            warn_of_candidates_outside(rows, self.problem, stacklevel=3)
             choice = choose_from_candidates(
                 self.model,
                 self._points(rows),
@@ -241,6 +252,15 @@ class Surrogate:
         """
         checked, levels = rows_from_frame(rows, self.problem, self.levels, with_objective=True, task=task)
         check_size(len(self.model.train_X) + len(checked), self.model.train_X.device.type)
+        known = self.outcomes.outside(self.model.train_targets.cpu().numpy())
+        warn_of_far_outcomes(
+            np.asarray(checked.objective),
+            self.problem.objective,
+            count=len(known),
+            low=float(known.min()),
+            high=float(known.max()),
+            stacklevel=3,
+        )
         model = self.model.observe(self._points(checked), _counted(checked, self.outcomes))
         return replace(self, levels=levels, model=model)
 
@@ -474,6 +494,7 @@ def fit(
     rows, levels = rows_from_frame(archive, problem, Levels.none(problem), with_objective=True)
     seed = check_fit(len(rows), seed=seed, model=model, kernel=kernel, latent_dim=latent_dim, device=device)
     problem = problem.resolved(archive)
+    warn_of_missed_bounds(rows, problem, stacklevel=3)
     offset = len(problem.inputs)
     points, outcomes = _points(rows, problem), _outcomes_of(rows, problem)
     counted = _counted(rows, outcomes)
@@ -505,16 +526,7 @@ def _points(rows: Rows, problem: Problem) -> Float[Tensor, "n d"]:
     """Rows as the model sees them: inputs in [0, 1] by the problem's bounds, then level codes."""
     low, high = problem.bounds
     unit = (rows.inputs - low) / (high - low)
-    far = (unit < -1.0) | (unit > 2.0)
-    if far.any():
-        row, column = np.argwhere(far)[0]
-        name = list(problem.inputs)[column]
-        warnings.warn(
-            f"{int(far.any(axis=1).sum())} rows lie far outside of the bounds, the first is row {row}: {name!r} is "
-            f"{rows.inputs[row, column]:g} and its bounds are {low[column]:g} and {high[column]:g}. A slip of units?",
-            DataWarning,
-            stacklevel=3,
-        )
+    warn_of_far_rows(rows, problem, stacklevel=4)
     return torch.from_numpy(np.hstack([unit, rows.codes]))
 
 

@@ -77,7 +77,7 @@ def test_a_file_of_outcomes(created, tmp_path):
 def test_export_fill_in_and_hand_back(created, tmp_path):
     """The history as people use it: pending rows get outcomes, the others are as they were."""
     created("campaign", "suggest", "titanium", "-t", "Ti-6242", "-n", 3)
-    created("campaign", "observe", "titanium", "--suggestion", 1, "--value", 9)
+    created("campaign", "observe", "titanium", "--suggestion", 1, "--value", "4,5")
     created("campaign", "retract", "titanium", 16)
     created("campaign", "observe", "titanium", "--suggestion", 1, "--value", 0.9)
     created("campaign", "export", "titanium", "history.xlsx")
@@ -93,8 +93,8 @@ def test_export_fill_in_and_hand_back(created, tmp_path):
 
 
 def test_a_label_that_looks_like_another(created):
-    asked = created("campaign", "suggest", "titanium", "-t", "Ti_1")
-    assert "'Ti_1' is a new alloy. Did you mean 'Ti-1'?" in asked.err
+    asked = created("campaign", "suggest", "titanium", "-t", "Ti.1")
+    assert "'Ti.1' is a new alloy. Did you mean 'Ti-1'?" in asked.err
 
 
 def test_a_file_of_outcomes_with_decimal_commas(created, tmp_path):

@@ -30,10 +30,12 @@ from headstart.tasks import (
     Rows,
     Table,
     Task,
+    far_outcomes,
     naming,
     read_table,
     rows_from_frame,
     task_codes,
+    warn_of_far_outcomes,
     write_table,
 )
 from headstart.tasks.columns import as_frame, require_columns
@@ -226,6 +228,8 @@ class Campaign:
 
         Returns:
             The observations' ids, which `retract` takes.
+
+        An outcome far outside of all others is stored as well, with a `DataWarning`.
         """
         with _naming(outcomes):
             if isinstance(outcomes, int | float | np.number):
@@ -244,7 +248,16 @@ class Campaign:
             replace(each, suggestion=None if of is None else of.id, prediction=self._expected(each, of))
             for each, of in zip(_observations(rows, levels, self.problem), answered, strict=True)
         ]
-        return [stored.id for stored in self._store.add_observations(self.id, new, key=key)]
+        count, low, high = self._store.outcome_range(self.id)
+        stored = self._store.add_observations(self.id, new, key=key)
+        told = [each.outcome for each in new]
+        warn_of_far_outcomes(told, self.problem.objective, count=count, low=low, high=high, stacklevel=3)
+        return [each.id for each in stored]
+
+    def are_far(self, outcomes: Iterable[float]) -> bool:
+        """Whether any of these would lie far outside of all outcomes so far: a slip, maybe."""
+        count, low, high = self._store.outcome_range(self.id)
+        return bool(far_outcomes(outcomes, count=count, low=low, high=high))
 
     def accept(self, suggestion: int) -> None:
         """Note that you run a suggestion, for others to see."""
@@ -334,7 +347,10 @@ class Campaign:
             return frame, [None] * len(frame)
         require_columns(frame, ["suggestion"])
         known = {each.id: each for each in self._store.suggestions(self.id)}
-        answered = [self._suggestion(value, row, known) for row, value in frame["suggestion"].items()]
+        rows = [f", as row {row} has it" if len(frame) > 1 else "" for row in frame.index]
+        answered = [
+            self._suggestion(value, of_row, known) for of_row, value in zip(rows, frame["suggestion"], strict=True)
+        ]
         stored = pd.DataFrame(
             [{**each.task, **each.inputs} if each else {} for each in answered],
             columns=[*self.problem.general, *self.problem.inputs],
@@ -343,7 +359,7 @@ class Campaign:
         )
         return frame.astype(object).combine_first(stored)[[*frame, *stored.columns.difference(frame.columns)]], answered
 
-    def _suggestion(self, value: Any, row: object, known: Mapping[int, Suggestion]) -> Suggestion | None:
+    def _suggestion(self, value: Any, of_row: str, known: Mapping[int, Suggestion]) -> Suggestion | None:
         if pd.isna(value):
             return None
         try:
@@ -353,7 +369,7 @@ class Campaign:
         if number not in known:
             pending = [each.id for each in known.values() if each.state == "pending"]
             listed = f"Pending are: {', '.join(map(str, pending[:20]))}." if pending else "None is pending."
-            raise DataError(f"Row {row} answers suggestion {value}, which is not in this campaign. {listed}")
+            raise DataError(f"There is no suggestion {value} in this campaign{of_row}. {listed}")
         return known[int(number)]
 
     def _expected(self, told: NewObservation, of: Suggestion | None) -> Prediction | None:

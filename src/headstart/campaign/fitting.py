@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from headstart.campaign.records import Observation, Prediction, StoredSurrogate
 from headstart.campaign.store import Store
 from headstart.campaign.tables import data_frame
-from headstart.errors import FileFormatError
+from headstart.errors import DataWarning, FileFormatError
 from headstart.models.inference import Progress
 from headstart.surrogate import Surrogate, fit
 from headstart.tasks import Problem
@@ -40,7 +41,9 @@ class Fitting:
         if last is not None:
             self._judge(last[0], new)
         if last is not None and len(rows) <= (1 + _WARM_SHARE) * last[1].fitted_rows:
-            surrogate, fitted_rows = last[0].observe(data_frame(new, self._problem)), last[1].fitted_rows
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # who told of these rows was warned then
+                surrogate, fitted_rows = last[0].observe(data_frame(new, self._problem)), last[1].fitted_rows
         else:
             surrogate = fit(data_frame(rows, self._problem), self._problem, progress=progress, **self._settings)
             fitted_rows = len(rows)

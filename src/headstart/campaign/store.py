@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -179,6 +180,16 @@ class Store:
             query = query.where(table.c.id.in_(among))
         with self._database.read() as connection:
             return [json.loads(each) for each in connection.execute(query.order_by(sa.func.min(table.c.id))).scalars()]
+
+    def outcome_range(self, campaign_id: int) -> tuple[int, float, float]:
+        """How many outcomes there are, retracted ones aside, and the least and the greatest; 0 and NaN of none."""
+        table = schema.observation
+        query = sa.select(sa.func.count(), sa.func.min(table.c.outcome), sa.func.max(table.c.outcome)).where(
+            table.c.campaign_id == campaign_id, table.c.retracted_at.is_(None)
+        )
+        with self._database.read() as connection:
+            count, low, high = connection.execute(query).one()
+        return count, math.nan if low is None else low, math.nan if high is None else high
 
     def marker(self, campaign_id: int) -> str:
         """A short text that is another whenever a record, a picture or a job of the campaign has changed."""

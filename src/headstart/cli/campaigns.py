@@ -22,6 +22,7 @@ from headstart.cli.options import (
     TaskOption,
     grouped,
     new_labels,
+    number_of,
     settings_of,
     task_of,
 )
@@ -237,7 +238,7 @@ def observe(
         Path | None,
         typer.Argument(help="A file of outcomes, with a column 'suggestion' or the inputs.", show_default=False),
     ] = None,
-    value: Annotated[float | None, typer.Option(help="The outcome, instead of a file.")] = None,
+    value: Annotated[str | None, typer.Option(help="The outcome, instead of a file.")] = None,
     suggestion: Annotated[int | None, typer.Option(help="The suggestion that it is the outcome of.")] = None,
     task: TaskOption = [],  # noqa: B006 - Typer copies it
     at: Annotated[list[str], typer.Option("--at", metavar="COLUMN=VALUE", help="Where it was measured.")] = [],  # noqa: B006
@@ -253,6 +254,7 @@ def observe(
     current = task_of(task, campaign.problem) if task else None
     if (file is None) == (value is None):
         raise ProblemError("Give the outcome: a file, or --value with --suggestion (or with --task and --at).")
+    outcome = None
     if file is not None:
         with naming(file):
             table, skipped = _with_outcome(reading.table(file), campaign.problem.objective)
@@ -271,12 +273,13 @@ def observe(
                     f"--at {column}: there is no such input.{did_you_mean(column, campaign.problem.inputs)} "
                     f"The inputs are: {', '.join(campaign.problem.inputs)}."
                 )
-        row: dict[str, Any] = {**where, campaign.problem.objective: value}
+        outcome = number_of(str(value), "--value")
+        row: dict[str, Any] = {**where, campaign.problem.objective: outcome}
         ids = campaign.observe([row], suggestion=suggestion, task=current)
     if as_json:
         print_json({"campaign": name, "observations": ids})
     else:
-        what = f"{campaign.problem.objective} = {value:g}" if value is not None else f"{len(ids)} outcomes"
+        what = f"{len(ids)} outcomes" if outcome is None else f"{campaign.problem.objective} = {outcome:g}"
         print(f"Stored {what} as observation{'s' * (len(ids) != 1)} {', '.join(map(str, ids))}.")
 
 

@@ -172,13 +172,19 @@ def new_labels(task: Mapping[str, str], known: Mapping[str, Iterable[str]]) -> l
 
     >>> new_labels({"series": "size8"}, {"series": ["size_8", "size_9"]})
     ["'size8' is a new series. Did you mean 'size_8'?"]
+    >>> new_labels({"machine": "M6"}, {"machine": ["M4", "M5"]})  # the next in a row
+    []
     """
     remarks = []
     for name, label in task.items():
-        labels = set(known[name])
-        if label not in labels and did_you_mean(label, labels):
-            remarks.append(f"{label!r} is a new {name}.{did_you_mean(label, labels)}")
+        alike = {each for each in known[name] if _digits(each) == _digits(label) or not _digits(label)}
+        if label not in alike and did_you_mean(label, alike):
+            remarks.append(f"{label!r} is a new {name}.{did_you_mean(label, alike)}")
     return remarks
+
+
+def _digits(label: str) -> str:
+    return "".join(filter(str.isdigit, label))
 
 
 def check_output(path: Path | None) -> None:
@@ -238,6 +244,18 @@ def settings_of(texts: Iterable[str], option: str) -> dict[str, float]:
         except ValueError:
             raise ProblemError(f"{option} {text}: write COLUMN=NUMBER, such as {option} flow=12.5.") from None
     return settings
+
+
+def number_of(text: str, option: str) -> float:
+    """A number as people type it, also with a decimal comma.
+
+    >>> number_of("84,3", "--value")
+    84.3
+    """
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        raise ProblemError(f"{option} {text}: write a number, such as {option} 12.5.") from None
 
 
 def _input(text: str) -> tuple[str, tuple[float, ...] | None]:

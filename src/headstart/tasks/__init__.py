@@ -19,6 +19,13 @@ from headstart.tasks.levels import Levels
 from headstart.tasks.problem import Problem
 from headstart.tasks.roles import Roles, infer_roles
 from headstart.tasks.rows import Rows, Task, rows_from_frame, task_codes
+from headstart.tasks.slips import (
+    far_outcomes,
+    warn_of_candidates_outside,
+    warn_of_far_outcomes,
+    warn_of_far_rows,
+    warn_of_missed_bounds,
+)
 from headstart.tasks.survey import Finding, Survey, survey
 
 __all__ = [
@@ -31,11 +38,16 @@ __all__ = [
     "Table",
     "Task",
     "check_target",
+    "far_outcomes",
     "infer_roles",
     "naming",
     "read_table",
     "rows_from_frame",
     "survey",
     "task_codes",
+    "warn_of_candidates_outside",
+    "warn_of_far_outcomes",
+    "warn_of_far_rows",
+    "warn_of_missed_bounds",
     "write_table",
 ]

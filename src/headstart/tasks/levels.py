@@ -5,6 +5,7 @@ Only that order reaches the model, so renaming labels changes nothing.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -97,13 +98,18 @@ class Levels:
 
 
 def _warn_of_near_spellings(name: str, texts: Iterable[str]) -> None:
-    """Labels that differ in case or blanks alone are most likely one label."""
+    """Labels that differ in case, blanks, hyphens and underscores alone are most likely one; numbers are not."""
     first: dict[str, str] = {}
     for text in texts:
-        other = first.setdefault("".join(text.split()).casefold(), text)
+        other = first.setdefault(_folded(text), text)
         if other != text:
             warnings.warn(
                 f"{name!r} has the labels {other!r} and {text!r}, which are two: spell them alike if they are one.",
                 DataWarning,
                 stacklevel=2,
             )
+
+
+def _folded(text: str) -> str:
+    marks = r"[\s_-]+" if any(map(str.isalpha, text)) else r"\s+"
+    return re.sub(marks, "", text).casefold()

@@ -109,7 +109,9 @@ def infer_roles(
         inputs = dict.fromkeys(_inputs(frame, used, free, _listed(general), ignored, drop_incomplete=drop_incomplete))
     for name in free:
         if name not in inputs:
-            ignored.setdefault(str(name), "has no role given to it")
+            is_number = kind_of(frame.loc[:, ~frame.columns.duplicated()][name]) == "number"
+            reason = "is not among the inputs that were given" if is_number else "has no role given to it"
+            ignored.setdefault(str(name), reason)
     used = kept(objective, *_listed(general), *inputs)
     rows = frame if used.all() else frame[used]
     stated = dict(inputs)

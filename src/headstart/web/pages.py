@@ -183,11 +183,12 @@ def tell(request: Request, campaign_id: Id, form: Sent, store: StoreHere) -> Res
         if suggestion:
             row["suggestion"] = _whole(suggestion, "The suggestion")
         task = _task(campaign, form)
+        is_far = campaign.are_far([row[problem.objective]])
         campaign.observe([row], task=task, key=typed.get("key") or None)
     except HeadstartError as error:
         return _campaign_page(request, store, campaign_id, form.getlist("task"), error=str(error), typed=typed)
     refresh(store, campaign_id, task)
-    return _back(campaign_id, "stored", task)
+    return _back(campaign_id, "stored-far" if is_far else "stored", task)
 
 
 @pages.post("/campaigns/{campaign_id}/suggestions/{suggestion}/{verb}")

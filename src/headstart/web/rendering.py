@@ -47,6 +47,7 @@ def render(request: Request, template: str, context: dict[str, Any], status: int
 _DONE = {
     "created": "The campaign was created. A first fit is under way; you can ask for an experiment already.",
     "stored": "The outcome is stored. The pictures follow in a moment.",
+    "stored-far": "The outcome is stored. It lies far outside of all others: if it was mistyped, retract it below.",
     "asked": "The next experiment is being looked for.",
     "accepted": "Noted: you run it.",
     "withdrawn": "The suggestion was withdrawn. It will not be suggested again.",
