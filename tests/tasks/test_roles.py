@@ -94,6 +94,22 @@ def test_names_may_come_one_at_a_time() -> None:
     assert {"low", "run"} < set(roles.ignored)
 
 
+def test_a_number_of_the_run_that_was_copied_once_names_no_task() -> None:
+    table = pd.DataFrame(
+        {
+            "run": [f"R{row}" for row in range(11)] + ["R3"],
+            "Machine no": np.repeat(["A", "B", "C"], 4),
+            "flow": np.tile([0.5, 1.5, 3.0], 4),
+            "head": np.arange(12.0) ** 2,
+        }
+    )
+    roles = infer_roles(table, objective="head", goal="maximize")
+    assert roles.problem.general == ("Machine no",)
+    assert roles.ignored["run"] == "has another label in nearly every row"
+    with pytest.raises(DataError, match=r"--general 'Machine no'\)"):  # the one with fewer labels, as a shell takes it
+        infer_roles(table.assign(who=np.tile([*"vwxyz", "x"], 2)), objective="head", goal="maximize")
+
+
 def test_ignored_columns_are_no_candidates() -> None:
     table = ARCHIVE.assign(operator=["x", "y", "x", "y"])
     with pytest.raises(

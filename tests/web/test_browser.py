@@ -138,6 +138,7 @@ def test_from_a_file_to_ten_outcomes(page, tmp_path, console):
         expect(card).to_have_count(1)
         if count == 1:  # before anything of the task is measured
             expect(card).to_contain_text("Probability of being the best, within 5 %")
+            shot(page, "card")
         settings = [float(text) for text in card.locator(".settings dd").all_inner_texts()]
         outcome = round(float(head(*settings, 1.0)), 3)
         best.append(outcome)

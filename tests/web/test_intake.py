@@ -195,6 +195,26 @@ def test_roles_are_guessed():
     assert view["tasks"] == [{"labels": [f"P{place}"], "rows": 6} for place in range(4)]
 
 
+def test_labels_that_never_change_or_hardly_recur_are_not_guessed_to_name_the_task():
+    names = np.random.default_rng(0).permutation([f"R{row:03}" for row in range(23)] + ["R000"])
+    table = archive().assign(run=names, resin="PP", operator=np.tile(["ann", "bob", "cem"], 8))
+    guessed = {each["name"]: each["role"] for each in intake(table, Choice())["columns"]}
+    assert guessed == CHOSEN | {"run": "ignore", "resin": "ignore", "operator": "general"}
+
+
+def test_tasks_of_a_single_row_are_no_good_news(tmp_path):
+    table = archive().assign(run=[f"R{row:03}" for row in range(24)])
+    view = intake(table, Choice(roles=CHOSEN | {"run": "general"}))
+    assert (len(view["tasks"]), view["lone_tasks"]) == (24, 24)
+    assert intake(table, Choice(roles=CHOSEN))["lone_tasks"] == 0
+    visitor = Visitor(tmp_path / "headstart.db")
+    page = visitor.drop("runs.csv", table.to_csv(index=False).encode()).headers["location"]
+    roles = {f"role-{place}": role for place, role in enumerate([*CHOSEN.values(), "general"])}
+    part = visitor.post(page, data={"word": visitor.word(), **roles}, headers={"hx-request": "true"}).text
+    assert "24 of these have a single row" in part
+    assert "Ready" not in part
+
+
 def test_what_the_user_chose_stays():
     view = intake(archive(), Choice(roles={"angle_deg": "ignore", "speed_rpm": "objective"}, goal="minimize"))
     assert {each["name"]: each["role"] for each in view["columns"]} == CHOSEN | {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import pandas as pd
@@ -10,6 +11,9 @@ from headstart.errors import DataError
 from headstart.tasks.kinds import gaps, kind_of
 
 _UNLIKE = "has another label in every row"
+_HARDLY_ALIKE = "has another label in nearly every row"
+# A column with more different labels than this share of the rows tells rows apart, not tasks.
+_MOST_LABELS = 0.9
 _ALIKE = "has the same label in every row"
 
 
@@ -27,13 +31,15 @@ def label_column(frame: pd.DataFrame, names: Sequence[object]) -> tuple[str, dic
     candidates = [name for name, reason in reasons.items() if reason is None]
     candidates = candidates or [name for name, reason in reasons.items() if reason == _ALIKE]
     if len(candidates) == 1:
+        others = {name: reason for name, reason in reasons.items() if name not in candidates}
         return candidates[0], {
-            name: reason for name, reason in reasons.items() if reason in (_ALIKE, _UNLIKE) and name not in candidates
+            name: reason for name, reason in others.items() if reason in (_ALIKE, _UNLIKE, _HARDLY_ALIKE)
         }
     if candidates:
+        likely = min(candidates, key=lambda name: frame[name].astype(str).nunique())
         raise DataError(
             f"Several columns may name the task: {', '.join(map(repr, candidates))}. Say which do, as in "
-            f"general=[{candidates[0]!r}] (--general {candidates[0]}); ignore= (--ignore) leaves a column out."
+            f"general=[{likely!r}] (--general {shlex.quote(likely)}); ignore= (--ignore) leaves a column out."
         )
     listed = "; ".join(f"{name!r} {reason}" for name, reason in reasons.items()) or "there is no other column"
     raise DataError(
@@ -53,4 +59,6 @@ def _no_task(column: pd.Series, name: object) -> str | None:
     distinct = filled.nunique()
     if len(column) > 2 and distinct == len(column):
         return _UNLIKE
+    if len(column) >= 10 and distinct > _MOST_LABELS * len(column):
+        return _HARDLY_ALIKE
     return _ALIKE if distinct == 1 and len(filled) == len(column) else None

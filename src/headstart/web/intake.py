@@ -17,6 +17,7 @@ import pandas as pd
 from headstart.errors import HeadstartError, ProblemError
 from headstart.tasks import Finding, Roles, infer_roles, read_table, survey
 from headstart.tasks.files import naming
+from headstart.tasks.survey import Column
 from headstart.web.unpacking import Room, unpacked
 
 ROLES = ("input", "general", "objective", "ignore")
@@ -87,6 +88,7 @@ def intake(table: pd.DataFrame, choice: Choice) -> dict[str, Any]:
     except HeadstartError as error:
         problem_text = str(error)
     used = {name for name, role in chosen.items() if role != "ignore"}
+    tasks = _tasks(roles)
     found = _findings(table, chosen, choice)
     stated = dict(roles.problem.inputs) if roles else {}
     return {
@@ -108,7 +110,8 @@ def intake(table: pd.DataFrame, choice: Choice) -> dict[str, Any]:
         "errors": sum(each.kind == "error" and each.column in used for each in found),
         "problem": problem_text,
         "used_rows": len(roles.rows) if roles else 0,
-        "tasks": _tasks(roles),
+        "tasks": tasks,
+        "lone_tasks": sum(each["rows"] == 1 for each in tasks),
         "cells": _cells(table, found),
     }
 
@@ -166,10 +169,16 @@ def _defaults(table: pd.DataFrame, choice: Choice) -> dict[str, str]:
                 roles.setdefault(name, "ignore")
         except HeadstartError:  # the page shows what is wrong, and asks
             pass
-    fallback = {"number": "input", "mixed": "input", "text": "general"}
     for name in columns:
-        roles.setdefault(name, fallback.get(kinds[name].kind, "ignore"))
+        roles.setdefault(name, _likely_role(kinds[name], len(table)))
     return roles
+
+
+def _likely_role(column: Column, rows: int) -> str:
+    """What a column may be for; one whose labels hardly ever recur, or never change, tells no tasks apart."""
+    if column.kind == "text":
+        return "general" if 1 < column.distinct <= rows / 2 else "ignore"
+    return "input" if column.kind in ("number", "mixed") else "ignore"
 
 
 def _bounds(name: str, typed: Mapping[str, str] | None) -> tuple[float, ...] | None:

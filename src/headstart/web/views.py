@@ -95,7 +95,8 @@ def _campaign(store: Store, campaign_id: int, labels: Sequence[str]) -> dict[str
         "convergence": course,
         "pending_experiments": pending,
         "leans_on": [
-            {"general": each["general"], "nearest": each["nearest"]} for each in (belief or {}).get("maps", [])
+            {name: each[name] for name in ("general", "nearest", "separation")}
+            for each in (belief or {}).get("maps", [])
         ],
         "experiments": known,
         "labels": {
