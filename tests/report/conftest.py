@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import headstart as hs
+from headstart.errors import DataWarning
 
 NEW = {"machine": "new", "lab": "north"}
 
@@ -43,7 +44,8 @@ def told(archive, problem, tmp_path_factory) -> hs.Campaign:
         asked = campaign.suggest(NEW, candidates=settings)
         campaign.observe(asked.assign(loss=response(asked) + 1))
     campaign.observe(pd.DataFrame([{**NEW, "speed": 80.0, "blades": 3, "loss": 26.5}]))
-    (wrong,) = campaign.observe(pd.DataFrame([{**NEW, "speed": 10.0, "blades": 3, "loss": -999.0}]))
+    with pytest.warns(DataWarning, match="slip"):
+        (wrong,) = campaign.observe(pd.DataFrame([{**NEW, "speed": 10.0, "blades": 3, "loss": -999.0}]))
     campaign.retract(wrong, reason="typing error")
     broken = campaign.suggest(NEW, candidates=settings)
     campaign.withdraw(int(broken["suggestion"].iloc[0]), reason="bearing broke")

@@ -238,7 +238,7 @@ def observe(
         Path | None,
         typer.Argument(help="A file of outcomes, with a column 'suggestion' or the inputs.", show_default=False),
     ] = None,
-    value: Annotated[str | None, typer.Option(help="The outcome, instead of a file.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="NUMBER", help="The outcome, instead of a file.")] = None,
     suggestion: Annotated[int | None, typer.Option(help="The suggestion that it is the outcome of.")] = None,
     task: TaskOption = [],  # noqa: B006 - Typer copies it
     at: Annotated[list[str], typer.Option("--at", metavar="COLUMN=VALUE", help="Where it was measured.")] = [],  # noqa: B006
