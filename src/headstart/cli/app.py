@@ -391,6 +391,7 @@ def benchmark(
     only: Annotated[list[str], typer.Option(help="A problem to run, such as toy-fresh.", show_default=False)] = [],  # noqa: B006
     method: Annotated[list[str], typer.Option(help="A method to run, such as Headstart.", show_default=False)] = [],  # noqa: B006
     smoke: Annotated[bool, typer.Option("--smoke", help="A little of all that is quick.")] = False,
+    time: Annotated[bool, typer.Option("--time", help="Also time single suggestions, alone.")] = False,
     workers: Workers = None,
     device: Processor = "cpu",
     ray: Cluster = None,
@@ -407,6 +408,7 @@ def benchmark(
             only=only,
             methods=method,
             smoke=smoke,
+            time=time,
             workers=workers,
             device=device,
             ray=ray,

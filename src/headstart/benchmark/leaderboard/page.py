@@ -36,6 +36,7 @@ class Content:
         board: their summaries.
         figures: names of the figures that were drawn.
         lacking: what has no results, or not all, in words.
+        seconds: what was timed alone, as `timing` has it.
         remarks: a list in Markdown of what else is to be known of these results.
     """
 
@@ -43,6 +44,7 @@ class Content:
     board: Board
     figures: Sequence[str]
     lacking: Sequence[str]
+    seconds: pd.DataFrame
     remarks: str = ""
 
 
@@ -60,7 +62,7 @@ def page(content: Content) -> str:
         *_standings(board, is_shared=True),
         *(_picture(name) for name in content.figures),
         "## Targets",
-        _targets(board, tables.optimization),
+        _targets(board, tables.optimization, content.seconds),
         "## Problems",
         about_problems(problems, tables),
         "## Notes",
@@ -116,8 +118,8 @@ def _picture(name: str) -> str:
     return f"![{name}]({name}.svg)\n\n{_CAPTIONS[name]}"
 
 
-def _targets(board: Board, optimization: pd.DataFrame) -> str:
-    found = targets(board, optimization)
+def _targets(board: Board, optimization: pd.DataFrame, seconds: pd.DataFrame) -> str:
+    found = targets(board, optimization, seconds)
     counts = {word: sum(target.verdict == word for target in found) for word in ("yes", "no", "open")}
     table = pd.DataFrame(
         [{"target": each.what, "wanted": each.wanted, "reached": each.reached, "": each.verdict} for each in found]
@@ -137,8 +139,8 @@ def _notes(problems: Sequence[Problem]) -> str:
         "would take minutes to their own ends. The cap can only make BayBE faster.",
         "Each result says on what device it was computed. Headstart samples up to 500 rows on a CPU and up to 2,000 on "
         "a GPU; more are fitted by variational inference alone.",
-        "Seconds can be compared where methods ran in one go, on one machine. SAAS multi-task is compiled already. The "
-        "strongest at their own defaults are timed in [benchmarks](../../benchmarks/README.md).",
+        "Seconds beside results are those of jobs that ran side by side, on one day or another: compare those of the "
+        "targets, which were taken one after another with nothing else to do (`headstart benchmark --time`).",
         "BoTorch's multi-task GPs have the outcomes of all tasks standardised together: a task without rows has no "
         "scale of its own.",
         "Where a problem holds out some of its tasks alone, these are the first in its table.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from headstart.benchmark.leaderboard.figures import FIGURES
 from headstart.benchmark.leaderboard.page import Content, page
 from headstart.benchmark.leaderboard.plan import BAYBE, METHODS, PROBLEMS, SAAS, jobs_of, smoke_jobs_of
 from headstart.benchmark.leaderboard.scores import Board, board_of
+from headstart.benchmark.leaderboard.timing import time_suggestions, timed
 from headstart.benchmark.results import Results
 from headstart.benchmark.running import check_names, results_in, run_lacking
 from headstart.benchmark.tables import Tables
@@ -44,6 +45,7 @@ def benchmark(
     only: Sequence[str] = (),
     methods: Sequence[str] = (),
     smoke: bool = False,
+    time: bool = False,
     workers: int | None = None,
     device: str = "cpu",
     ray: str | None = None,
@@ -57,6 +59,7 @@ def benchmark(
         only: problems to run; all when empty. Page and figures are made of whatever results there are.
         methods: labels of methods to run; all when empty.
         smoke: a little of everything quick, to see that all of it runs.
+        time: also time single suggestions, one method after another, which takes some minutes of a quiet machine.
         workers, device, ray, progress: as in `run_jobs`.
         say: told of what is going on.
     """
@@ -72,12 +75,18 @@ def benchmark(
     results = results_in(folder)
     _check_needs(results.missing(wanted))
     run_lacking(wanted, results, workers=workers, device=device, ray=ray, progress=progress, say=say)
+    if time:
+        time_suggestions(results.folder, say=say)
     everything = [job for jobs in planned.values() for job in jobs]
     tables, lacking = _tables(results, everything), _lacking(results, planned)
     board = board_of(tables)
     path = results.folder / _REMARKS
     remarks = path.read_text(encoding="utf-8") if path.exists() else ""
-    files = _write(tables, board, lacking, remarks, folder) if _is_comparison(board) else []
+    files = (
+        _write(Content(tables, board, (), lacking, timed(results.folder), remarks), folder)
+        if _is_comparison(board)
+        else []
+    )
     return Benchmark(tuple(files), tuple(lacking))
 
 
@@ -124,16 +133,16 @@ def _is_comparison(board: Board) -> bool:
     return any(summary.groupby(["system", "at"]).size().gt(1).any() for summary in (board.regret, board.density))
 
 
-def _write(tables: Tables, board: Board, lacking: Sequence[str], remarks: str, folder: Path) -> list[Path]:
+def _write(content: Content, folder: Path) -> list[Path]:
     """The figures that there are results for, and the page."""
     files = []
     for name, draw in FIGURES.items():
         try:
-            figure = draw(board)
+            figure = draw(content.board)
         except DataError:
             continue
         files.append(folder / f"{name}.svg")
         save(figure, files[-1])
-    content = Content(tables, board, [path.stem for path in files], lacking, remarks)
-    write_whole(folder / "README.md", page(content).encode())
+    drawn = replace(content, figures=[path.stem for path in files])
+    write_whole(folder / "README.md", page(drawn).encode())
     return [*files, folder / "README.md"]
