@@ -140,7 +140,7 @@ def _notes(problems: Sequence[Problem]) -> str:
         "Each result says on what device it was computed. Headstart samples up to 500 rows on a CPU and up to 2,000 on "
         "a GPU; more are fitted by variational inference alone.",
         "Seconds beside results are those of jobs that ran side by side, on one day or another: compare those of the "
-        "targets, which were taken one after another with nothing else to do (`headstart benchmark --time`).",
+        "targets, which are taken one after another (`headstart benchmark --time`).",
         "BoTorch's multi-task GPs have the outcomes of all tasks standardised together: a task without rows has no "
         "scale of its own.",
         "Where a problem holds out some of its tasks alone, these are the first in its table.",

@@ -20,7 +20,7 @@ from headstart.benchmark.peers import (
 from headstart.benchmark.systems import get_system
 
 HEADSTART = Headstart()
-# One kernel for all: two would double its hours.
+# Its results are from before the default became "auto".
 COMBINED = Headstart(label="Headstart, one general input", kernel="rbf+tasks", is_separate=False)
 ALONE = LoneGP(label="GP without legacy", kernel="matern52")
 BAYBE, SAAS, MULTITASK = BayBE(), SaasMultiTask(), MultiTask()

@@ -82,11 +82,8 @@ def benchmark(
     board = board_of(tables)
     path = results.folder / _REMARKS
     remarks = path.read_text(encoding="utf-8") if path.exists() else ""
-    files = (
-        _write(Content(tables, board, (), lacking, timed(results.folder), remarks), folder)
-        if _is_comparison(board)
-        else []
-    )
+    content = Content(tables, board, (), lacking, timed(results.folder), remarks)
+    files = _write(content, folder) if _is_comparison(board) else []
     return Benchmark(tuple(files), tuple(lacking))
 
 
